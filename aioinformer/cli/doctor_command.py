@@ -10,8 +10,18 @@ import msgspec
 import typer
 
 from .._core.checks import require_namespace
+from ..client.credentials import check_url
 from ..errors import ConfigError
-from .options import ContextOption, Kubeconfig, ServerOption, Verbose, find_target, log_more
+from .options import (
+    ContextOption,
+    Kubeconfig,
+    ServerOption,
+    TokenFile,
+    Verbose,
+    find_target,
+    log_more,
+    read_token,
+)
 from .output import Screen, convert_write_errors, printable, write
 from .reporting import fail, report_errors, usage
 
@@ -55,6 +65,15 @@ def doctor_command(
             help="The webhook configurations. Default: the operator's name.",
         ),
     ] = None,
+    process: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--process",
+            metavar="URL",
+            help="The metrics port of a running replica, such as http://127.0.0.1:8080; repeatable.",
+        ),
+    ] = None,
+    token_file: TokenFile = None,
     timeout: Annotated[
         float, typer.Option("--timeout", min=1.0, max=600.0, help="Seconds for each check.")
     ] = 15.0,
@@ -64,7 +83,7 @@ def doctor_command(
     output: Annotated[Form, typer.Option("-o", "--output", help="The report's format.")] = Form.TABLE,
     verbose: Verbose = False,
 ) -> None:
-    """Check the API server, the way to it, and what an operator needs there. It changes nothing.
+    """Check the API server, the way to it, what an operator needs there, and its processes. It changes nothing.
 
     Exit code: 0 if all is well, 1 for warnings, 2 for faults.
     """
@@ -74,6 +93,8 @@ def doctor_command(
             require_namespace("-n", name)
         if lease_namespace is not None:
             require_namespace("--lease-namespace", lease_namespace)
+        for url in process or ():
+            check_url(url, "the URL of a metrics port for --process", "http://127.0.0.1:8080")
     api_server = find_target(server, kubeconfig, context)
     from ..doctor import examine
     from ..operator import RunOptions
@@ -91,7 +112,16 @@ def doctor_command(
             operator = None if target is None else load(target)
         except ConfigError as error:
             fail(str(error), 2)
-        report = asyncio.run(examine(api_server.client(), operator, options, timeout=timeout))
+        report = asyncio.run(
+            examine(
+                api_server.client(),
+                operator,
+                options,
+                processes=process or (),
+                token=read_token(token_file),
+                timeout=timeout,
+            )
+        )
         if output is Form.JSON:
             _print_json(report)
         else:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..client import health
+from ..errors import ConfigError
 from .reporting import usage
 from .target import Target
 
@@ -21,6 +23,10 @@ ContextOption = Annotated[
 ServerOption = Annotated[
     str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
 ]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="A token for an operator with --metrics-auth."),
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
 
 
@@ -32,6 +38,20 @@ def find_target(server: str | None, kubeconfig: str | None, context: str | None)
         return Target(
             server, kubeconfig or None, context or None
         )  # an empty one counts as missing, as for kubectl
+
+
+def read_token(path: Path | None) -> str:
+    """Return the token in a file; ``""`` without a file.
+
+    Raises:
+        ConfigError: The file cannot be read.
+    """
+    if path is None:
+        return ""
+    try:
+        return path.read_text().strip()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--token-file {path} cannot be read: {error}") from error
 
 
 def log_more(verbose: bool) -> None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ConfigError
-from .options import ContextOption, Kubeconfig, ServerOption, find_target
+from .options import ContextOption, Kubeconfig, ServerOption, TokenFile, find_target, read_token
 from .output import convert_write_errors, printable, write
 from .reporting import report_errors
 
 if TYPE_CHECKING:
-    from .top.sources import Read
+    from ..operator.debug_page import Read
 
 LOCAL = "http://127.0.0.1:8080"
 """The metrics port of ``aioinformer run`` on this machine."""
@@ -37,16 +36,14 @@ def top_command(
     once: Annotated[
         bool, typer.Option("--once", help="Print the tables once, after two looks, as text.")
     ] = False,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="A token for an operator with --metrics-auth."),
-    ] = None,
+    token_file: TokenFile = None,
     kubeconfig: Kubeconfig = None,
     context: ContextOption = None,
     server: ServerOption = None,
 ) -> None:
     """Show what an operator, or informers started here, are doing: rates, backlogs, slow handlers, failing keys."""
-    from .top.sources import informer_source, operator_source
+    from ..operator.debug_page import reading_debug_page
+    from .top.informer_source import informer_source
 
     named = targets or [LOCAL]
     is_url = named[0].startswith(("http://", "https://"))
@@ -55,7 +52,7 @@ def top_command(
     with report_errors(), convert_write_errors():
         source: AbstractAsyncContextManager[Read]
         if is_url:
-            source = operator_source(named[0], _read_token(token_file))
+            source = reading_debug_page(named[0], read_token(token_file))
         else:
             client = find_target(server, kubeconfig, context).client()
             source = informer_source(client, named, namespace)
@@ -63,15 +60,6 @@ def top_command(
             write(asyncio.run(_look_twice(source, every)) + "\n")
         else:
             asyncio.run(_show(source, every))
-
-
-def _read_token(path: Path | None) -> str:
-    if path is None:
-        return ""
-    try:
-        return path.read_text().strip()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--token-file {path} cannot be read: {error}") from error
 
 
 async def _look_twice(source: AbstractAsyncContextManager[Read], every: float) -> str:

@@ -246,22 +246,25 @@ class InCluster:
         return namespace or "default"
 
 
-def check_url(url: str) -> None:
-    """Check that this can be the URL of an API server.
+def check_url(url: str, what: str = "an API server's URL", example: str = "https://host:6443") -> None:
+    """Check that this can be the URL of a server.
+
+    Args:
+        url: The URL.
+        what: What it has to be, for the message.
+        example: One that it can be, for the message.
 
     Raises:
         ConfigError: It is not an http or https URL with a host.
     """
-    require_text("an API server's URL", url, "https://host:6443")
+    require_text(what, url, example)
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         usable = False
     if not usable:
-        raise ConfigError(
-            f"expected an API server's URL, such as 'https://host:6443', got {without_credentials(url)!r}"
-        )
+        raise ConfigError(f"expected {what}, such as {example!r}, got {without_credentials(url)!r}")
 
 
 def without_query(url: str) -> str:

@@ -25,6 +25,7 @@ from .examination import Examination
 from .findings import Finding, Level, Report
 from .lease import check_lease
 from .lists import check_lists
+from .processes import check_processes
 from .rights import check_rights
 from .versions import check_ready, check_versions
 from .watches import check_watches
@@ -58,16 +59,20 @@ async def examine(
     operator: Operator | ManagerFactory | None = None,
     options: RunOptions | None = None,
     *,
+    processes: Iterable[str] = (),
+    token: str = "",
     timeout: float = TIMEOUT,
     wall: Callable[[], float] = time.time,
     in_pod: bool | None = None,
 ) -> Report:
-    """Examine a server, and an operator that runs there. It changes nothing.
+    """Examine a server, and an operator that runs there, with its processes. It changes nothing.
 
     Args:
         client: Of the server, not yet open; it is closed at the end.
         operator: The operator, or a function that makes its Manager; None for the server alone.
         options: How the operator runs: namespaces, Lease and webhooks.
+        processes: URLs of the metrics ports of the operator's replicas.
+        token: A bearer token for these, if they run with ``--metrics-auth``.
         timeout: Seconds for each check.
         wall: This machine's wall clock.
         in_pod: Whether this process reaches Services of the cluster; None to look at the environment.
@@ -78,12 +83,21 @@ async def examine(
     in_pod = bool(os.environ.get("KUBERNETES_SERVICE_HOST")) if in_pod is None else in_pod
     examination = Examination(client, options or RunOptions(), wall=wall, in_pod=in_pod)
     try:
-        findings = await _examine(examination, operator, timeout)
+        about_server, about_processes = await gather(
+            _examine(examination, operator, timeout),
+            check_processes(
+                processes,
+                token,
+                operator=operator.name if isinstance(operator, Operator) else "",
+                now=wall(),
+                timeout=timeout,
+            ),
+        )
     finally:
         await client.close()
     access = examination.access
     server = "" if access is None else without_credentials(str(access.configuration.host))
-    return Report(server, examination.user, findings)
+    return Report(server, examination.user, [*about_server, *about_processes])
 
 
 async def _examine(

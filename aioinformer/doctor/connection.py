@@ -154,7 +154,7 @@ def explain_failure(error: BaseException, url: str, *, speaks_tls: bool) -> Find
         url: The server's.
         speaks_tls: Whether a server with an http:// URL speaks TLS.
     """
-    cause = _cause_of(error)
+    cause = cause_of(error)
     host = urlsplit(url).hostname or ""
 
     def fault(check: str, what: str, do: str) -> Finding:
@@ -186,7 +186,7 @@ def explain_failure(error: BaseException, url: str, *, speaks_tls: bool) -> Find
     return fault("server", text, "Check the address and the proxies on the way")
 
 
-def _cause_of(error: BaseException) -> BaseException:
+def cause_of(error: BaseException) -> BaseException:
     """Return the error of the operating system or of OpenSSL inside an error of aiohttp."""
     for name in ("certificate_error", "os_error"):
         inner = getattr(error, name, None)
@@ -271,7 +271,7 @@ async def connect(access: Access, wall: Callable[[], float], seconds: float) -> 
     except (aiohttp.ClientError, OSError) as error:
         is_other_scheme = False
         if url.startswith("http://") and not isinstance(
-            _cause_of(error), (ConnectionRefusedError, TimeoutError)
+            cause_of(error), (ConnectionRefusedError, TimeoutError)
         ):
             with anyio.move_on_after(seconds):
                 is_other_scheme = await speaks_tls(url)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple, Unpack
 
 import anyio
@@ -23,7 +24,7 @@ from ..errors import (
 from ..resources import Resource
 from ..typed import crd, diff
 from ..typed.pruning import unconverted_fields
-from .definition_updates import lacks_versions, reason_to_keep, with_lineage
+from .definition_updates import digest, lacks_versions, reason_to_keep, with_lineage
 from .operator import Operator
 from .owning import ABSENT
 from .published import published_definition
@@ -116,6 +117,16 @@ def find_unconverted(operator: Operator) -> list[str]:
             f"lacks: {', '.join(fields[:MOST_LISTED])}{more}. Declare conversions: @operator.convert(Old, New)"
         )
     return texts
+
+
+def digests_of(operator: Operator) -> dict[str, str]:
+    """Return a digest of each definition, by its name; without the classes that cannot be a definition."""
+    digests = {}
+    for versions in operator.custom_resources():
+        with suppress(ConfigError):  # which matters to install alone
+            definition = crd(*versions)
+            digests[definition["metadata"]["name"]] = digest(definition)
+    return digests
 
 
 class Comparison(NamedTuple):

@@ -27,14 +27,14 @@ from ..leaderelection import LeaderElector
 from ..metrics import Sample
 from ..sharding import Sharding
 from ..tracing import StageTimes
-from .definitions import BeingDeletedError, install, keep_installed
+from .definitions import BeingDeletedError, digests_of, install, keep_installed
 from .manager import Manager
 from .operator import Operator
 from .preflight import check
-from .process_events import Problems, recording_process_events
+from .process_events import CERTIFICATE_INVALID, LOGS_LOST, Problems, recording_process_events
 from .protocols import ManagerFactory
 from .run_options import RunOptions
-from .serving import Debug, Serving, Tokens
+from .serving import Debug, ProcessState, Serving, Tokens
 from .unfit import warn_of_unfit_objects
 from .webhook_registration import keep_registered, register
 from .webhooks import Reached, WebhookServer
@@ -122,8 +122,16 @@ class _Process:
                     await self._install(operator, reached)
                 await operator.discover(client)
             manager = await self._manager(elector, sharding, stages)
+            webhooks = self._webhook_server(served, manager) if served else None
+            definitions = {} if operator is None else digests_of(operator)
             serving = Serving(
-                Debug(manager, self._name, elector=elector, stages=stages),
+                Debug(
+                    manager,
+                    self._name,
+                    elector=elector,
+                    stages=stages,
+                    process=lambda: _state_of_process(webhooks, definitions),
+                ),
                 metrics_port=options.metrics_port,
                 probe_port=options.probe_port,
                 host=self._host,
@@ -132,7 +140,6 @@ class _Process:
                 tokens=Tokens(client) if options.metrics_auth else None,
             )
             manager.report(_log_samples)
-            webhooks = self._webhook_server(served, manager) if served else None
             async with (
                 webhooks or nullcontext(),
                 serving,
@@ -217,8 +224,8 @@ class _Process:
         problems: Problems = {
             "NotReady": lambda: "; ".join(manager.ready().reasons) if manager.accepting() else "",
             "NotElected": lambda: _election_problem(manager),
-            "CertificateInvalid": lambda: webhooks.certificate_problem if webhooks else "",
-            "LogsLost": _log_problem,
+            CERTIFICATE_INVALID: lambda: webhooks.certificate_problem if webhooks else "",
+            LOGS_LOST: _log_problem,
         }
         async with recording_process_events(self._client, self._name, problems, elector):
             yield
@@ -324,6 +331,17 @@ async def _beside(work: Coroutine[Any, Any, None], failure: str) -> AsyncIterato
     finally:
         await finish(task)
         raise_failures(failure, task)
+
+
+def _state_of_process(webhooks: WebhookServer | None, definitions: Mapping[str, str]) -> ProcessState:
+    """Return what this process knows of itself, beside its manager."""
+    certificate_problem = "" if webhooks is None else webhooks.certificate_problem
+    problems = {CERTIFICATE_INVALID: certificate_problem, LOGS_LOST: _log_problem()}
+    return ProcessState(
+        problems={reason: problem for reason, problem in problems.items() if problem},
+        certificate_expires=None if webhooks is None else webhooks.certificate_expires,
+        definitions=definitions,
+    )
 
 
 def _election_problem(manager: Manager) -> str:

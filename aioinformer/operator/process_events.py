@@ -24,6 +24,9 @@ CHECK_EVERY = 2.0
 LASTS = 10.0
 """Seconds for which a problem must last before it is reported: longer than most starts and relists."""
 
+CERTIFICATE_INVALID, LOGS_LOST = "CertificateInvalid", "LogsLost"
+"""Reasons of Events about a Pod, which the debug page has, too."""
+
 _POD = "authentication.kubernetes.io/pod-"
 """What the API server says about the pod of a service account's token."""
 

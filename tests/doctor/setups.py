@@ -172,7 +172,7 @@ async def proxy(
                     await response.write_eof()
             return response
 
-    async with aiohttp.ClientSession() as session, _listening(forward, tls) as url:
+    async with aiohttp.ClientSession() as session, listening(forward, tls) as url:
         yield url
 
 
@@ -183,12 +183,13 @@ async def answering(status: int, text: str, *, tls: ssl.SSLContext | None = None
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(status=status, text=text)
 
-    async with _listening(answer, tls) as url:
+    async with listening(answer, tls) as url:
         yield url
 
 
 @asynccontextmanager
-async def _listening(handler: Any, tls: ssl.SSLContext | None) -> AsyncIterator[str]:
+async def listening(handler: Any, tls: ssl.SSLContext | None) -> AsyncIterator[str]:
+    """A server of a handler of aiohttp; yields its URL."""
     runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0)
     await runner.setup()
     try:

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from aioinformer.testing import APIServer
 from tests.e2e.processes import Ended, started_program
 
-from .setups import install_definition
+from .setups import install_definition, listening
 
 OPERATOR = """
 from aioinformer.operator import Operator
@@ -60,12 +61,39 @@ async def test_an_operator_and_its_warnings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [(["-n", "Web"], "-n"), (["--server", "x"], "URL"), (["--timeout", "0"], "--timeout")],
+    [
+        (["-n", "Web"], "-n"),
+        (["--server", "x"], "URL"),
+        (["--timeout", "0"], "--timeout"),
+        (["--process", "127.0.0.1:8080"], "--process"),
+    ],
 )
 async def test_bad_usage(arguments: list[str], why: str) -> None:
     ended = await doctor(*arguments)
     assert ended.code == 2
     assert why in ended.errors
+
+
+async def test_processes_and_their_token_without_control_characters(tmp_path: Path) -> None:
+    page = {"name": "shops", "informers": [], "ready": ["\x1b[2J gone"]}
+    tokens = []
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        tokens.append(request.headers.get("Authorization"))
+        return web.json_response(page)
+
+    (tmp_path / "token").write_text("secret\n")
+    async with listening(answer, None) as url:
+        options = ("--server", "http://127.0.0.1:1", "--process", url)
+        ended = await doctor(*options, "--token-file", str(tmp_path / "token"))
+        unread = await doctor(*options, "--token-file", str(tmp_path / "none"))
+    assert ended.code == 2
+    assert tokens == ["Bearer secret"]
+    assert "process" in ended.output
+    assert r"\x1b[2J gone" in ended.output
+    assert "\x1b" not in ended.output
+    assert (unread.code, unread.output) == (1, "")
+    assert "--token-file" in unread.errors
 
 
 async def test_an_operator_that_cannot_be_loaded() -> None:

@@ -11,6 +11,7 @@ import pytest
 from aioinformer import Client
 from aioinformer.doctor import Level, examine
 from aioinformer.doctor.lease import judge_lease
+from aioinformer.doctor.lists import judge_conditions
 from aioinformer.doctor.rights import Rule, superfluous_rights
 from aioinformer.objects.meta import micro_time
 from aioinformer.operator import AdmissionReview, Manager, Operator, Right
@@ -140,6 +141,61 @@ async def test_a_definition_without_the_version_of_the_class(may_read: bool) -> 
         client = Client.from_url(server.url, "admin") if may_read else grant(server, *needed_rules())
         report = await examine(client, operator, OPTIONS)
     require(report, FAULT, "definitions", "no websites.example.com in example.com/v1", "example.com/v1beta1")
+
+
+async def test_objects_that_are_not_ready_are_counted_and_named() -> None:
+    versions = crd(Website)["spec"]["versions"]
+    schema = versions[0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    async with APIServer() as server:
+        install_definition(server, versions=versions)
+        for number in range(6):
+            website = {"metadata": {"name": f"site-{number}"}, "spec": {}}
+            server.create("example.com/v1", "websites", website)
+        for number in range(5):
+            false = {"type": "Ready", "status": "False", "reason": "Failed", "message": "no\nquota " * 1000}
+            others = [{"type": "Synced", "status": "False"}] if number else []
+            conditions = {"status": {"conditions": [*others, false]}}
+            server.patch("example.com/v1", "websites", f"site-{number}", conditions)
+        report = await examine(Client.from_url(server.url), operator, OPTIONS)
+    finding = require(
+        report, WARNING, "objects", "websites.example.com: 5 objects are not ready: default/site-0: Failed"
+    )
+    assert "; and 2 more" in finding.what
+    assert "\n" not in finding.what
+    assert len(finding.what) < 1000
+
+
+async def test_the_conditions_of_other_kinds_do_not_count() -> None:
+    false = {"conditions": [{"type": "Ready", "status": "False"}]}
+    async with APIServer() as server:
+        install_definition(server)
+        labels = {"app": "one"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+        spec = {"selector": {"matchLabels": labels}, "template": template}
+        server.create("apps/v1", "deployments", {"metadata": {"name": "one"}, "spec": spec})
+        server.patch("apps/v1", "deployments", "one", {"status": false})
+        report = await examine(Client.from_url(server.url), operator, OPTIONS)
+    require(report, OK, "lists", "deployments.apps: 1 objects")
+    assert [finding for finding in report.findings if finding.check == "objects"] == []
+
+
+def test_statuses_of_any_form_are_read() -> None:
+    meta = {"name": "a"}
+    forms: list[Any] = [
+        None,
+        3,
+        {},
+        {"conditions": "no"},
+        {"conditions": [3]},
+        {"conditions": [{"type": "Ready"}]},
+    ]
+    items = [msgspec.Raw(msgspec.json.encode({"metadata": meta, "status": form})) for form in forms]
+    assert [*judge_conditions("sites", [*items, msgspec.Raw(b"{}")], has_more=False)] == []
+    false = {"conditions": [{"type": "Ready", "status": "False"}]}
+    items = [msgspec.Raw(msgspec.json.encode({"metadata": meta, "status": false}))]
+    (finding,) = judge_conditions("sites", items, has_more=True)
+    assert "1 object is not ready among the first 500: a: " in finding.what
 
 
 def lease(**spec: Any) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 """``aioinformer top``: a live screen of a running operator, or of informers that it starts itself.
 
-``sources`` reads snapshots, ``tables`` makes rows of them, ``screen`` shows these.
+``tables`` makes rows of snapshots, ``screen`` shows these. An operator's snapshots are its debug page;
+``informer_source`` takes those of informers.
 """

@@ -12,8 +12,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
 from ...errors import AioInformerError, message_of
+from ...operator.debug_page import Read
 from ..output import printable
-from .sources import Read
 from .tables import Reading, Table, shorten, show
 
 TABLES = ("informers", "handlers", "controllers", "failing")

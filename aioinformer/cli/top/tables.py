@@ -7,10 +7,8 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ...errors import AioInformerError
+from ...operator.debug_page import Snapshot
 from ..output import printable
-
-Snapshot = Mapping[str, Any]
-"""What ``/debug.json`` says; ``informers`` alone for informers without an operator."""
 
 CONTROLLER_COLUMNS = (
     *("controller", "workers", "queued", "delayed", "running", "done/s"),
@@ -83,6 +81,7 @@ def headline(data: Snapshot) -> str:
     parts.append("ready" if not data.get("ready") else f"not ready: {'; '.join(data['ready'])}")
     if data.get("healthy"):
         parts.append(f"not healthy: {'; '.join(data['healthy'])}")
+    parts += (data.get("problems") or {}).values()
     if (stages := data.get("stages")) and (total := stages["seconds"].get("total")):
         middle, tail = total
         parts.append(f"event to handler p50 {_seconds(middle)}, p99 {_seconds(tail)}")

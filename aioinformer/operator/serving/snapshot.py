@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import Any
 
 import msgspec
 
+from ... import __version__
 from ...errors import message_of
 from ...leaderelection import LeaderElector
 from ...tracing import StageTimes
@@ -30,6 +31,20 @@ _DURATIONS = {
 }
 
 
+class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process knows of itself, beside its manager.
+
+    Attributes:
+        problems: What is wrong now, by the reason of its Event: ``{"LogsLost": "log lines cannot be ..."}``.
+        certificate_expires: When the certificate of its webhooks expires, in seconds since 1970; None without one.
+        definitions: Digests of what its classes define, by the names of their definitions: releases differ in them.
+    """
+
+    problems: Mapping[str, str] = {}
+    certificate_expires: float | None = None
+    definitions: Mapping[str, str] = {}
+
+
 class Debug:
     """Takes snapshots of a Manager.
 
@@ -38,6 +53,7 @@ class Debug:
         name: The operator's name.
         elector: Its elector; None without leader election.
         stages: The hook of its tracers; None if tracing is off.
+        process: Returns what else the process knows of itself.
     """
 
     def __init__(
@@ -47,11 +63,13 @@ class Debug:
         *,
         elector: LeaderElector | None = None,
         stages: StageTimes | None = None,
+        process: Callable[[], ProcessState] = ProcessState,
     ) -> None:
         self.manager = manager
         self.name = name
         self._elector = elector
         self._stages = stages
+        self._process = process
         self._started = monotonic()
 
     def snapshot(self, contains: str = "", limit: int = LISTED) -> dict[str, Any]:
@@ -65,12 +83,14 @@ class Debug:
         state, healthy, ready = manager.state, manager.healthy(), manager.ready()
         snapshot = {
             "name": self.name,
+            "version": __version__,
             "pid": os.getpid(),
             "server": manager.client.server,
             "uptime_seconds": monotonic() - self._started,
             "healthy": healthy.reasons,
             "ready": ready.reasons,
             "warnings": ready.warnings,
+            **msgspec.structs.asdict(self._process()),
             "leader": self._leader(state.leading, state.election_error),
             "sharding": state.sharding,
             "informers": [informer.summary() for informer in state.informers],

@@ -103,6 +103,11 @@ class WebhookServer:
         """Why the API server does not accept the certificate; ``""`` if its time and its key are right."""
         return self._certificate.problem
 
+    @property
+    def certificate_expires(self) -> float | None:
+        """When the certificate expires, in seconds since 1970; None if that is not known."""
+        return self._certificate.expires
+
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of the certificate."""
         return self._certificate.samples()
@@ -197,11 +202,16 @@ class _Certificate:
         self._is_broken = False
         logger.info("the TLS certificate %s has changed: new connections get the new one", self._cert)
 
+    @property
+    def expires(self) -> float | None:
+        """When the certificate that is served expires, in seconds since 1970; None if that is not known."""
+        return expiry_of(self._pem.encode())
+
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics; the names that controller-runtime has are its own."""
         yield Sample("certwatcher_read_certificate_total", "counter", {}, self._reads)
         yield Sample("certwatcher_read_certificate_errors_total", "counter", {}, self._failed_reads)
-        if (expires := expiry_of(self._pem.encode())) is not None:
+        if (expires := self.expires) is not None:
             yield Sample(CERTIFICATE_EXPIRY, "gauge", {"certificate": "webhook"}, expires)
 
     def _times(self) -> list[tuple[int, int, int]]:

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from textual.widgets import DataTable, Static
 
 from aioinformer import AioInformerError, Client, ConfigError, KubeObject, TransportError
+from aioinformer.cli.top.informer_source import informer_source
 from aioinformer.cli.top.screen import Top
-from aioinformer.cli.top.sources import Read, informer_source, operator_source
-from aioinformer.cli.top.tables import LONGEST_CELL, Reading, Snapshot, shorten, show, text_of
+from aioinformer.cli.top.tables import LONGEST_CELL, Reading, shorten, show, text_of
 from aioinformer.operator import Operator, Request, RunOptions, run
+from aioinformer.operator.debug_page import Read, Snapshot, reading_debug_page
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
 
@@ -66,7 +65,7 @@ def cells(app: Top, name: str) -> list[list[str]]:
 
 
 async def test_the_screen_shows_a_running_operator(server: APIServer, url: str) -> None:
-    async with operator_source(url) as read:
+    async with reading_debug_page(url) as read:
         app = Top(read, every=0.1)
         async with app.run_test(size=(160, 60)) as pilot:
             await eventually(lambda: cells(app, "failing"))
@@ -122,7 +121,7 @@ async def test_an_operator_that_goes_away_is_said_and_shown_again(server: APISer
             answers.append(None)
             raise TransportError("http://127.0.0.1:1/debug.json cannot be read: refused")
         answers.append(None)
-        async with operator_source(url) as source:
+        async with reading_debug_page(url) as source:
             return dict(await source())
 
     app = Top(read, every=0.1)
@@ -131,26 +130,6 @@ async def test_an_operator_that_goes_away_is_said_and_shown_again(server: APISer
         await eventually(lambda: "cannot be read: refused" in str(head.render()))
         assert cells(app, "informers"), "what was known stays"
         await eventually(lambda: str(head.render()).startswith("keeper"))
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "message"),
-    [
-        (401, "", "asks for a token: pass --token-file"),
-        (404, "", "answered 404: is it the metrics port?"),
-        (200, "<html>", "is no JSON"),
-        (200, "[]", "is no debug page of aioinformer"),
-    ],
-)
-async def test_a_page_that_is_none_of_ours_is_named(status: int, body: str, message: str) -> None:
-    async def answer(request: web.Request) -> web.Response:
-        return web.Response(status=status, text=body)
-
-    app = web.Application()
-    app.router.add_get("/debug.json", answer)
-    async with TestServer(app) as served, operator_source(str(served.make_url("/"))) as read:
-        with pytest.raises(AioInformerError, match=f"/debug.json .*{message.replace('?', '.')}"):
-            await read()
 
 
 async def test_a_resource_that_the_server_lacks_is_named(server: APIServer) -> None:
