@@ -23,7 +23,7 @@ LONG = 60.0
 CERTIFICATE_LIFETIME = 5 * DAY
 """Of a webhook's certificate: it is warned of a day before its end, as by the alert CertificateExpires."""
 
-LONGEST_TEXT = 300
+LONGEST_TEXT = 400
 """Characters of a page's text that a finding quotes."""
 
 MOST_NAMED = 5

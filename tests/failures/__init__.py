@@ -1,1 +1,1 @@
-"""The website operator, installed by its chart on the real kube-apiserver: ten failures, and two upgrades."""
+"""The website operator, installed by its chart on the real kube-apiserver: ten failures, and three upgrades."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tests.e2e.manifests.installing import without
 from tests.kubernetes.kubectl import KubectlError
 
-from .installed import NAME, REPLICAS, Installed
+from .installed import NAME, REPLICAS, Finding, Installed
 
 FULL = Path("/dev/full")
 """Where each write fails as on a full disk."""
@@ -25,12 +25,14 @@ class Failure(NamedTuple):
     Attributes:
         name: Its name in the table of the docs.
         inject: Injects it.
+        finding: The check of ``aioinformer doctor`` that names it, and words of what it says.
         before: Prepares it before the pods start.
         is_short: Whether each run of the tests injects it.
     """
 
     name: str
     inject: Callable[[Installed], Awaitable[None]]
+    finding: Finding
     before: Callable[[Installed], Awaitable[None]] | None = None
     is_short: bool = False
 
@@ -138,14 +140,14 @@ async def terminate_namespace(release: Installed) -> None:
 
 
 FAILURES = [
-    Failure("rights revoked", revoke_rights, is_short=True),
-    Failure("definition deleted", delete_definition),
-    Failure("webhook certificate expired", expire_certificate),
-    Failure("API server down for a minute", stop_server),
-    Failure("object that does not fit", nothing, create_unfit_site),
-    Failure("reconcile that hangs", hang),
-    Failure("leader frozen", freeze_leader),
-    Failure("disk full for logs", fill_disk),
-    Failure("quota exceeded", exceed_quota),
-    Failure("namespace terminating", terminate_namespace),
+    Failure("rights revoked", revoke_rights, Finding("rights", "may not patch configmaps"), is_short=True),
+    Failure("definition deleted", delete_definition, Finding("process", "it is not ready: websites")),
+    Failure("webhook certificate expired", expire_certificate, Finding("process", "certificate has expired")),
+    Failure("API server down for a minute", stop_server, Finding("server", "refuses connections")),
+    Failure("object that does not fit", nothing, Finding("process", "undecodable"), create_unfit_site),
+    Failure("reconcile that hangs", hang, Finding("process", "took longer than")),
+    Failure("leader frozen", freeze_leader, Finding("process", "the process is frozen")),
+    Failure("disk full for logs", fill_disk, Finding("process", "log lines cannot be written")),
+    Failure("quota exceeded", exceed_quota, Finding("process", "exceeded quota")),
+    Failure("namespace terminating", terminate_namespace, Finding("process", "ClientResponseError")),
 ]

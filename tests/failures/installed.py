@@ -244,11 +244,12 @@ class Installed:
         return signs
 
     async def examine(self) -> set[Finding]:
-        """Return the warnings and faults of ``aioinformer doctor``, which runs with a pod's account."""
+        """Return the warnings and faults of ``aioinformer doctor``, with a pod's account, about server and pods."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "aioinformer", "doctor", self._target, "--leader-elect",
             "--timeout=10", "--output=json",
             f"--kubeconfig={self.pods[0].folder / 'kubeconfig'}",
+            *(f"--process={pod.metrics_url}" for pod in self.pods),
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "WEBSITES_DNS_URL": self.dns.url},
             stdout=asyncio.subprocess.PIPE,

@@ -93,6 +93,11 @@ class Pod:
         return code
 
     @property
+    def metrics_url(self) -> str:
+        """The URL of its metrics port."""
+        return f"http://127.0.0.1:{self._metrics_port}"
+
+    @property
     def log(self) -> str:
         """What the process has logged."""
         path = self.folder / "log"

@@ -1,4 +1,4 @@
-"""Two upgrades by rolling update, while a user creates and changes Websites: nothing is lost."""
+"""Three upgrades by rolling update, while a user creates and changes Websites: nothing is lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioinformer.testing import eventually
 from tests.e2e.conftest import REAL
 
 from .installed import REPLICAS, Installed
-from .releases import first, second, third
+from .releases import first, fourth, second, third
 
 pytestmark = [*REAL, pytest.mark.timeout(300)]
 
@@ -64,23 +64,22 @@ class User:
             await asyncio.sleep(EVERY)
 
 
-async def test_nothing_is_lost_in_two_upgrades(release: Installed) -> None:
-    targets = "tests.failures.releases.{}:operator"
-    await release.install(first.operator, targets.format("first"))
+async def test_nothing_is_lost_in_three_upgrades(release: Installed) -> None:
+    target = "tests.failures.releases.{}:operator"
+    await release.install(first.operator, target.format("first"))
     for _ in range(REPLICAS):
         await release.start_pod()
     await release.until_created("home")
     user = User(release)
     async with user.writing():
-        await release.install(second.operator, targets.format("second"), version=2)
-        await release.roll()
-        await release.find_leader()
-        await release.install(third.operator, targets.format("third"), version=3)
-        await release.roll()
-        await release.find_leader()
+        for version, newer_release in enumerate((second, third, fourth), start=2):
+            name = newer_release.__name__.rpartition(".")[2]
+            await release.install(newer_release.operator, target.format(name), version=version)
+            await release.roll()
+            await release.find_leader()
         await asyncio.sleep(5)
     maps = Resource(release.client, "configmaps", dict)
-    newer = Resource(release.client, third.WebsiteV2)
+    newer = Resource(release.client, fourth.WebsiteV2)
 
     async def is_published() -> bool:
         try:

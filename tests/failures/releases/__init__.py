@@ -1,1 +1,1 @@
-"""The website operator in three releases."""
+"""The website operator in four releases."""

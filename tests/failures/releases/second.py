@@ -1,4 +1,4 @@
-"""The second release: a field is added, with a default."""
+"""The second release: the field ``plan`` is added, and may be missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .declaring import Host, Status, declare
 class Spec(CamelStruct, kw_only=True):
     host: Host
     html: str
-    plan: str = "free"
+    plan: str | None = None
 
 
 class Website(CustomResource, group="example.com", version="v1"):
@@ -21,5 +21,5 @@ class Website(CustomResource, group="example.com", version="v1"):
 
 
 operator = declare(
-    Website, lambda site: (site.spec.host, {"index.html": site.spec.html, "plan": site.spec.plan})
+    Website, lambda site: (site.spec.host, {"index.html": site.spec.html, "plan": site.spec.plan or "free"})
 )

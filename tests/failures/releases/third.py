@@ -1,24 +1,19 @@
-"""The third release: in the version v2 the field ``plan`` is required, and is called ``tier``."""
+"""The third release: the field ``plan`` is always there, by a default."""
 
 from __future__ import annotations
 
 from aioinformer.typed import CamelStruct, CustomResource
 
-from . import second
 from .declaring import Host, Status, declare
-
-
-class Website(second.Website, version="v1", storage=True):
-    """A website."""
 
 
 class Spec(CamelStruct, kw_only=True):
     host: Host
     html: str
-    tier: str
+    plan: str = "free"
 
 
-class WebsiteV2(CustomResource, group="example.com", version="v2", kind="Website", plural="websites"):
+class Website(CustomResource, group="example.com", version="v1"):
     """A website."""
 
     spec: Spec
@@ -26,17 +21,5 @@ class WebsiteV2(CustomResource, group="example.com", version="v2", kind="Website
 
 
 operator = declare(
-    WebsiteV2, lambda site: (site.spec.host, {"index.html": site.spec.html, "plan": site.spec.tier})
+    Website, lambda site: (site.spec.host, {"index.html": site.spec.html, "plan": site.spec.plan})
 )
-
-
-@operator.convert(Website, WebsiteV2)
-def newer(old: Website) -> WebsiteV2:
-    spec = Spec(host=old.spec.host, html=old.spec.html, tier=old.spec.plan)
-    return WebsiteV2(spec, metadata=old.metadata, status=old.status)
-
-
-@operator.convert(WebsiteV2, Website)
-def older(new: WebsiteV2) -> Website:
-    spec = second.Spec(host=new.spec.host, html=new.spec.html, plan=new.spec.tier)
-    return Website(spec, metadata=new.metadata, status=new.status)
