@@ -85,12 +85,15 @@ async def examine(
     try:
         about_server, about_processes = await gather(
             _examine(examination, operator, timeout),
-            check_processes(
-                processes,
-                token,
-                operator=operator.name if isinstance(operator, Operator) else "",
-                now=wall(),
-                timeout=timeout,
+            _guard(
+                "process",
+                check_processes(
+                    processes,
+                    token,
+                    operator=operator.name if isinstance(operator, Operator) else "",
+                    now=wall(),
+                    timeout=timeout,
+                ),
             ),
         )
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 import msgspec
 
@@ -27,7 +28,7 @@ LONGEST_TEXT = 400
 """Characters of a page's text that a finding quotes."""
 
 MOST_NAMED = 5
-"""Reasons, and problems of one kind, that are named of each process."""
+"""Findings of one kind about a process."""
 
 
 _REMEDIES = {
@@ -176,9 +177,8 @@ def judge_process(process: Process, operator: str, now: float) -> Iterator[Findi
     for warning in process.warnings[:MOST_NAMED]:
         do = "Correct the objects, or give the class's fields defaults"
         yield Finding(CHECK, Level.WARNING, warning, do)
-    for controller in process.controllers:
-        if controller.working:
-            yield from _judge_controller(controller, process.failing.keys)
+    working = (controller for controller in process.controllers if controller.working)
+    yield from islice(_judge_controllers(working, process.failing.keys), 4 * MOST_NAMED)
 
 
 def _judge_certificate(expires: float, now: float) -> Iterator[Finding]:
@@ -186,6 +186,11 @@ def _judge_certificate(expires: float, now: float) -> Iterator[Finding]:
     finding = judge_expiry(CHECK, name, expires, now, do, lifetime=CERTIFICATE_LIFETIME)
     if finding.level is not Level.OK:
         yield finding
+
+
+def _judge_controllers(controllers: Iterable[_Controller], failing: Iterable[_Key]) -> Iterator[Finding]:
+    for controller in controllers:
+        yield from _judge_controller(controller, failing)
 
 
 def _judge_controller(controller: _Controller, failing: Iterable[_Key]) -> Iterator[Finding]:

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
 
 import aiohttp
 import msgspec
 import pytest
 
-from aioinformer import Client, ConfigError
-from aioinformer.operator import Context, LeaderElection, Manager, Operator, Request, RunOptions, run
+from aioinformer import Client, ConfigError, TransportError, __version__
+from aioinformer._core.certificates import expiry_of
+from aioinformer._core.lost_lines import LostLines
+from aioinformer.operator import (
+    AdmissionReview,
+    Context,
+    LeaderElection,
+    Manager,
+    Operator,
+    Request,
+    RunOptions,
+    run,
+)
+from aioinformer.operator.debug_page import Snapshot, reading_debug_page
+from aioinformer.operator.definition_updates import digest
 from aioinformer.operator.definitions import install
 from aioinformer.testing import APIServer, eventually
-from aioinformer.typed import CamelStruct, CustomResource
+from aioinformer.typed import CamelStruct, CustomResource, crd
 from tests.kubernetes.process import free_ports
+
+from .webhooks.certificates import Certificates
 
 
 class Settings(msgspec.Struct):
@@ -110,6 +128,43 @@ async def test_metrics_that_ask_for_a_token_need_rights(caplog: pytest.LogCaptur
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+
+
+async def test_the_debug_page_has_what_the_process_knows_of_itself(
+    server: APIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = greeter([])
+
+    @operator.validate(Note)
+    async def check(review: AdmissionReview[Note]) -> None: ...
+
+    monkeypatch.setattr("aioinformer.operator.process.LOST_LINES", lost := LostLines())
+    certificates = Certificates(tmp_path, expired=True)
+    (port,) = free_ports(1)
+    options = RunOptions(
+        settings=Settings("hello"), install_crds=True, metrics_port=port, probe_port=0, webhook_port=free_ports(1)[0],
+        tls_cert=str(certificates.cert), tls_key=str(certificates.key),
+    )  # fmt: skip
+    running = asyncio.create_task(run(operator, Client.from_url(server.url), options))
+    async with reading_debug_page(f"http://127.0.0.1:{port}") as read:
+
+        async def read_ready() -> Snapshot | None:
+            with suppress(TransportError):
+                page = await read()
+                return None if page["ready"] else page
+            return None
+
+        page = await eventually(read_ready, within=20)
+        assert page["version"] == __version__
+        assert page["problems"].keys() == {"CertificateInvalid"}
+        assert "expired" in page["problems"]["CertificateInvalid"]
+        assert page["certificate_expires"] == expiry_of(certificates.cert.read_bytes())
+        assert page["definitions"] == {"notes.example.com": digest(crd(Note))}
+        lost.record(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        assert "No space left on device" in (await read())["problems"]["LogsLost"]
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
 
 
 async def test_a_changed_class_that_objects_do_not_fit_is_a_warning(

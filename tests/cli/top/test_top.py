@@ -181,8 +181,20 @@ def test_empty_tables_are_not_printed() -> None:
     assert text_of(show(None, Reading(0.0, data))[1]) == ""
 
 
+def test_the_headline_has_the_problems_of_the_process() -> None:
+    data: Snapshot = {"name": "shops", "informers": [], "problems": {"LogsLost": "log lines are lost"}}
+    assert show(None, Reading(0.0, data))[0] == "shops  ready  log lines are lost"
+
+
 @pytest.mark.parametrize(
-    "data", [{}, {"informers": [{}]}, {"informers": 3}, {"informers": [], "failing": [1]}]
+    "data",
+    [
+        {},
+        {"informers": [{}]},
+        {"informers": [], "problems": [3]},
+        {"informers": 3},
+        {"informers": [], "failing": [1]},
+    ],
 )
 def test_a_snapshot_of_another_version_is_named(data: Snapshot) -> None:
     with pytest.raises(AioInformerError, match="of another version of aioinformer"):
