@@ -26,7 +26,7 @@ SLOW = 2.0
 MOST_NAMED = 3
 """Objects that are not ready, which a finding names."""
 
-LONGEST_MESSAGE = 200
+LONGEST_MESSAGE = 300
 """Characters of a condition's message."""
 
 LARGE = 200_000_000
@@ -148,8 +148,9 @@ def _find_unready(items: Iterable[msgspec.Raw]) -> Iterator[str]:
             if condition.type == READY and condition.status == FALSE:
                 meta = item.metadata
                 key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-                message = " ".join(condition.message[:LONGEST_MESSAGE].split())
-                yield f"{key}: {condition.reason}: {message}"
+                message = " ".join(condition.message.split())
+                cut = "…" if len(message) > LONGEST_MESSAGE else ""
+                yield f"{key}: {condition.reason}: {message[:LONGEST_MESSAGE]}{cut}"
 
 
 def describe_collection(collection: Collection) -> str:

@@ -30,7 +30,6 @@ LONGEST_TEXT = 400
 MOST_NAMED = 5
 """Findings of one kind about a process."""
 
-
 _REMEDIES = {
     CERTIFICATE_INVALID: "Renew its Secret: the process reads the new certificate within seconds",
     LOGS_LOST: "Free the disk of the logs: reconciles continue meanwhile, and so does the log once there is room",
@@ -68,7 +67,6 @@ class _Controller(msgspec.Struct):
 
 class _Leader(msgspec.Struct):
     leading: bool
-    leader: str | None = None
     error: str | None = None
 
 

@@ -163,7 +163,7 @@ async def test_objects_that_are_not_ready_are_counted_and_named() -> None:
     )
     assert "; and 2 more" in finding.what
     assert "\n" not in finding.what
-    assert len(finding.what) < 1000
+    assert len(finding.what) < 1200
 
 
 async def test_the_conditions_of_other_kinds_do_not_count() -> None:
