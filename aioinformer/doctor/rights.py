@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from ..operator import Right
+from ..operator import Operator, Right, RunOptions
 from ..operator.preflight import Needed, in_words, list_needed, missing_rights
 from ..operator.reviews import AUTHORIZATION, review
+from ..operator.rights import REVIEW_TOKENS
+from ..operator.webhook_registration import registration_rights
 from .examination import Examination
 from .findings import Finding, Level
 
@@ -40,14 +42,22 @@ async def check_rights(examination: Examination) -> list[Finding]:
     findings = [judge_missing(user, missing, options.target)]
     if examination.operator is not None:
         spaces = options.watched or (client.namespace,)
-        leases = [*examination.operator.rights()]  # of the Lease, also without --leader-elect
-        declared = [*(needed_right.right for needed_right in needed), *leases]
+        declared = [
+            *(needed_right.right for needed_right in needed),
+            *_optional_rights(examination.operator, options),
+        ]
         findings += [
             await _check_superfluous(examination, namespace, declared) for namespace in dict.fromkeys(spaces)
         ]
         if options.watched and (elsewhere := await _find_elsewhere(examination, needed)):
             findings.append(judge_superfluous(user, "all namespaces", elsewhere, options.target))
     return findings
+
+
+def _optional_rights(operator: Operator, options: RunOptions) -> list[Right]:
+    """Return the rights that options of ``aioinformer run`` need, which doctor may not have been given."""
+    name = options.webhook_configuration or operator.name
+    return [*operator.rights(sharding=True), *registration_rights(operator, name), *REVIEW_TOKENS]
 
 
 async def _check_superfluous(examination: Examination, namespace: str, declared: Iterable[Right]) -> Finding:

@@ -15,6 +15,8 @@ from aioinformer.doctor.lists import judge_conditions
 from aioinformer.doctor.rights import Rule, superfluous_rights
 from aioinformer.objects.meta import micro_time
 from aioinformer.operator import AdmissionReview, Manager, Operator, Right
+from aioinformer.operator.rights import REVIEW_TOKENS
+from aioinformer.operator.webhook_registration import registration_rights
 from aioinformer.testing import APIServer
 from aioinformer.typed import crd
 
@@ -64,6 +66,33 @@ async def test_superfluous_rights() -> None:
     finding = require(report, WARNING, "rights", "delete, get secrets")
     assert report.exit_code == 1
     assert "Uses" in finding.do
+
+
+async def test_rights_that_options_of_run_need_are_not_superfluous() -> None:
+    hooked = Operator("websites", events=False)
+
+    @hooked.validate(Website)
+    async def check(review: AdmissionReview[Website]) -> None:
+        """Accept all."""
+
+    rights = [
+        *registration_rights(hooked, "websites"),
+        *hooked.rights(leader_election=True, sharding=True),
+        *REVIEW_TOKENS,
+    ]
+    rules = [
+        {
+            "apiGroups": [right.group],
+            "resources": [right.resource],
+            "verbs": [*right.verbs],
+            "resourceNames": [*right.names],
+        }
+        for right in rights
+    ]
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        report = await examine(grant(server, *rules), hooked, OPTIONS)
+    require(report, OK, "rights", "no other rights")
 
 
 async def test_rights_in_all_namespaces_of_an_operator_for_one() -> None:

@@ -68,8 +68,10 @@ async def expire_certificate(release: Installed) -> None:
 
 async def stop_server(release: Installed) -> None:
     release.plane.kill()
-    release.found_meanwhile = await release.examine()
-    await asyncio.sleep(60)
+    async with asyncio.timeout(60):
+        while not {"server", "process"} <= {finding.check for finding in release.found_meanwhile}:
+            release.found_meanwhile = await release.examine()
+    await asyncio.sleep(40)
     await release.plane.restart()
 
 
@@ -143,7 +145,9 @@ FAILURES = [
     Failure("rights revoked", revoke_rights, Finding("rights", "may not patch configmaps"), is_short=True),
     Failure("definition deleted", delete_definition, Finding("process", "it is not ready: websites")),
     Failure("webhook certificate expired", expire_certificate, Finding("process", "certificate has expired")),
-    Failure("API server down for a minute", stop_server, Finding("server", "refuses connections")),
+    Failure(
+        "API server down for a minute", stop_server, Finding("process", "Lease cannot be acquired or renewed")
+    ),
     Failure("object that does not fit", nothing, Finding("process", "undecodable"), create_unfit_site),
     Failure("reconcile that hangs", hang, Finding("process", "took longer than")),
     Failure("leader frozen", freeze_leader, Finding("process", "the process is frozen")),
