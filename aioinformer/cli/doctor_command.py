@@ -109,7 +109,7 @@ def doctor_command(
     )
     with report_errors(), convert_write_errors():
         try:
-            operator = None if target is None else load(target)
+            operator, token = None if target is None else load(target), read_token(token_file)
         except ConfigError as error:
             fail(str(error), 2)
         report = asyncio.run(
@@ -118,7 +118,7 @@ def doctor_command(
                 operator,
                 options,
                 processes=process or (),
-                token=read_token(token_file),
+                token=token,
                 timeout=timeout,
             )
         )

@@ -92,7 +92,7 @@ async def test_processes_and_their_token_without_control_characters(tmp_path: Pa
     assert "process" in ended.output
     assert r"\x1b[2J gone" in ended.output
     assert "\x1b" not in ended.output
-    assert (unread.code, unread.output) == (1, "")
+    assert (unread.code, unread.output) == (2, "")
     assert "--token-file" in unread.errors
 
 
