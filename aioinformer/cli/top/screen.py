@@ -67,6 +67,8 @@ class Top(App[None]):
         head = self.query_one("#headline", Static)
         try:
             now = Reading(asyncio.get_running_loop().time(), await self._read())
+            if self.is_paused:  # meanwhile
+                return
             headline, tables = show(self._before, now)
         except AioInformerError as error:
             head.update(shorten(message_of(error)))
