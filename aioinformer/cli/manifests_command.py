@@ -13,6 +13,9 @@ from ..errors import ConfigError
 from .output import convert_write_errors, print_error, write
 from .reporting import report_errors
 
+SHARING = 3
+"""Pods that share the objects by default."""
+
 
 def manifests_command(
     target: Annotated[
@@ -62,8 +65,22 @@ def manifests_command(
         ),
     ] = None,
     replicas: Annotated[
-        int, typer.Option("--replicas", min=0, help="Number of pods. With several, one is elected.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            "--replicas",
+            min=0,
+            help="Number of pods. With several, one is elected, or with --shards all work. Default: 1, or 3.",
+        ),
+    ] = None,
+    shards: Annotated[
+        int,
+        typer.Option(
+            "--shards",
+            min=0,
+            max=1024,
+            help="The pods share the objects: the number of slots, such as 64. See docs/replicas.md.",
+        ),
+    ] = 0,
     ca_bundle: Annotated[
         Path | None,
         typer.Option(
@@ -158,7 +175,8 @@ def manifests_command(
             image=f"{name}:latest" if image is None else image,
             namespace=install_namespace or "",
             watched=tuple(namespace) if namespace else None,
-            replicas=replicas,
+            replicas=(SHARING if shards else 1) if replicas is None else replicas,
+            shards=shards,
             create_namespace=create_namespace,
             ca_bundle=None if ca_bundle is None else _read(ca_bundle),
             static_webhooks=static_webhooks,

@@ -67,6 +67,8 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
     grant = "Grant it by a Role or ClusterRole"
     if operator is not None:
         replicas = " --replicas 2" if options.leader_elect else ""
+        if options.shards:
+            replicas = f" --shards {options.shards}"
         grant = f"Grant it: aioinformer manifests {target}{replicas} prints the rules"
     if any({"list", "watch"} & set(needed_right.right.verbs) for needed_right in missing):
         elsewhere = "" if options.watched else ", or pass --namespace to work in a single one"

@@ -28,6 +28,7 @@ from ..metrics import Sample
 from ..sharding import Sharding
 from ..tracing import StageTimes
 from .definitions import BeingDeletedError, digests_of, install, keep_installed
+from .leases import election_lease_of, sharding_of
 from .manager import Manager
 from .operator import Operator
 from .preflight import check
@@ -110,12 +111,11 @@ class _Process:
         if served and reached:
             served.webhook_configurations(only=options.watched, **reached)  # raises all mistakes
         async with client:
-            elector = sharding = None
-            lease, home = self._name.lower().replace("_", "-"), options.lease_namespace or client.namespace
+            elector = None
             if options.leader_elect:
-                elector = LeaderElector(client, lease, home)
-            if options.shards:
-                sharding = Sharding(client, lease.replace(".", "-"), home, slots=options.shards)
+                home = options.lease_namespace or client.namespace
+                elector = LeaderElector(client, election_lease_of(self._name), home)
+            sharding = sharding_of(client, self._name, options)
             stages = StageTimes(TRACES) if options.trace else None
             if operator is not None:
                 if options.installs:

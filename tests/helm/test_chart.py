@@ -78,11 +78,15 @@ def by_name(objects: list[Object]) -> dict[tuple[str, str, str], Object]:
     return dict(zip(keys, objects, strict=True))
 
 
+@pytest.mark.parametrize("shards", [0, 64])
 @pytest.mark.parametrize("replicas", [0, 1, 2])
 @pytest.mark.parametrize("namespaces", [(), ("a",), ("a", "b", "123")])
 async def test_helm_renders_what_manifests_prints(
-    helm: Helm, chart: Path, replicas: int, namespaces: tuple[str, ...]
+    helm: Helm, tmp_path: Path, replicas: int, shards: int, namespaces: tuple[str, ...]
 ) -> None:
+    options: dict[str, Any] = {"pod_monitor": True, "alerts": True, "shards": shards}
+    chart = tmp_path / "chart"
+    write_chart(operator, installation(**options), chart)
     values = [f"--set=replicas={replicas}", "--set=image=example.com/farms:2"]
     if namespaces:
         values.append(f"--set-json=namespaces={msgspec.json.encode(namespaces).decode()}")
@@ -92,7 +96,7 @@ async def test_helm_renders_what_manifests_prints(
         watched=namespaces or None,
         replicas=replicas,
         image="example.com/farms:2",
-        pod_monitor=True,
+        **options,
         settings=dict(sorted(GIVEN.items())),
     )
     rendered = by_name(await helm.render("pages", chart, *values))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..kinds import resource_named
 from ..operator import Operator
-from ..rights import ELECT, EVENTS, LEASES, REVIEW_TOKENS, Right, split_names
+from ..rights import ELECT, EVENTS, LEASES, REVIEW_TOKENS, SHARE, Right, split_names
 from ..webhook_registration import registration_rights
 from .installation import Installation, Object
 
@@ -20,7 +20,7 @@ def access(operator: Operator, installation: Installation) -> Iterator[Object]:
     """Yield the ServiceAccount, and the roles with their bindings.
 
     An operator of all namespaces gets a ClusterRole. One of some namespaces gets a Role in each, and a ClusterRole only
-    for cluster-scoped resources. The leader's Lease is in the namespace that the operator runs in.
+    for cluster-scoped resources. The Leases of a leader or of slots are in the namespace that the operator runs in.
     """
     yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": installation.metadata()}
     rights = operator.rights(leader_election=False)
@@ -49,6 +49,8 @@ def access(operator: Operator, installation: Installation) -> Iterator[Object]:
     if installation.elects:
         lease = Right.of(LEASES, ELECT, names=[operator.name])
         yield from _role(installation, rules([lease]), installation.home, "-leader-election")
+    if installation.shards:
+        yield from _role(installation, rules([Right.of(LEASES, SHARE)]), installation.home, "-sharding")
 
 
 def rules(rights: Iterable[Right]) -> list[Object]:

@@ -34,7 +34,7 @@ def prometheus_rules(operator: Operator, installation: Installation) -> Iterator
 
 
 def alerts(operator: Operator, installation: Installation) -> Iterator[Object]:
-    """Yield the alerts, as rules of Prometheus: eight, and two more for webhooks."""
+    """Yield the alerts, as rules of Prometheus: eight, one more for shards, and two more for webhooks."""
     name = installation.name
     pods = f'namespace="{installation.home}",pod=~"{name}-[a-z0-9]+-[a-z0-9]+"'
     yield _alert(
@@ -85,6 +85,17 @@ def alerts(operator: Operator, installation: Installation) -> Iterator[Object]:
         "Look at its pods and their logs, and whether Prometheus scrapes them.",
         severity="critical",
     )
+    if installation.shards:
+        yield _alert(
+            name,
+            "SlotsWithoutOwner",
+            f"max by (name) (aioinformer_sharding_slots{{{pods}}}) "
+            f"- sum by (name) (aioinformer_sharding_owned_slots{{{pods}}}) > 0",
+            HELD,
+            "{{ $value }} slots of {{ $labels.name }} have no owner, so their objects are not reconciled",
+            "aioinformer doctor --shards says why: replicas are missing, do not take part, or end too slowly.",
+            severity="critical",
+        )
     yield _alert(
         name,
         "PodDown",

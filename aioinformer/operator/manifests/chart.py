@@ -130,6 +130,9 @@ def _conditional(operator: Operator, installation: Installation) -> Iterator[tup
         else:
             condition = f"if {_SEVERAL}" if obj in watching else "if not $.Values.namespaces"
             yield obj, f"{{{{- {condition} }}}}\n", "{{- end }}\n"
+    for obj in single:
+        if obj not in everywhere and obj["kind"] != "Deployment":
+            yield obj, f"{{{{- if not ({_SEVERAL}) }}}}\n", "{{- end }}\n"
     for obj in watching:
         if obj not in everywhere and obj["kind"] != "Deployment":
             is_each = obj["metadata"].get("namespace") == _WATCHED
@@ -142,12 +145,17 @@ def _mark(deployment: Object) -> None:
     spec = deployment["spec"]
     (container,) = spec["template"]["spec"]["containers"]
     spec["replicas"] = _marker("replicas")
-    spec["strategy"] = _marker("strategy")
+    if "--leader-elect" in container["args"]:
+        spec["strategy"] = _marker("strategy")
     container["image"] = _marker("image")
     container["resources"] = _marker("resources")
     container["env"] = _marker("env")
-    position = container["args"].index("--leader-elect")
-    container["args"][position : position + 1] = [_marker("namespaces"), _marker("leader")]
+    container["args"] = [
+        marked
+        for argument in container["args"]
+        for marked in ([_marker("leader")] if argument == "--leader-elect" else [argument])
+    ]
+    container["args"].insert(2, _marker("namespaces"))  # after: run TARGET
 
 
 def _marker(name: str) -> str:

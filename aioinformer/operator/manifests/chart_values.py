@@ -47,7 +47,9 @@ def values_text(operator: Operator, installation: Installation, resources: Objec
     parts = [
         ("The image, whose entry point is aioinformer.", {"image": installation.image}),
         (
-            "The number of pods. With several, one is elected to reconcile.",
+            "The number of pods, which share the objects."
+            if installation.shards
+            else "The number of pods. With several, one is elected to reconcile.",
             {"replicas": installation.replicas},
         ),
         ("The resources of the container.", {"resources": resources}),

@@ -111,6 +111,22 @@ PANELS: dict[str, list[Panel]] = {
         Panel("Rejected objects", "Objects, events and lines that were dropped.", "ops",
               {"{{informer}}": _rate("aioinformer_rejected_total", "informer")}),
     ],
+    "Shards": [
+        Panel("Slots without an owner", "Their objects are not reconciled. A failure causes some for seconds.", "short",
+              {"{{name}}": "max by (name) (aioinformer_sharding_slots{@})"
+                           " - sum by (name) (aioinformer_sharding_owned_slots{@})"}),
+        Panel("Slots by replica", "Each replica owns the same number, give or take one.", "short",
+              {"{{instance}}": "sum by (instance) (aioinformer_sharding_owned_slots{@})",
+               "{{instance}} gives back": "sum by (instance) (aioinformer_sharding_leaving_slots{@}) > 0"}),
+        Panel("Moves", "Slots that replicas got or gave back.", "ops",
+              {"{{instance}}": _rate("aioinformer_sharding_moves_total", "instance")}),
+        Panel("Objects by replica", "Objects in the slots of each replica.", "short",
+              {"{{instance}}": "sum by (instance) (aioinformer_sharding_objects{@})"}),
+        Panel("Objects in the fullest slot", "A slot cannot be split: if one has many more than others, take another key.", "short",
+              {"{{name}}": "max by (name) (aioinformer_sharding_objects{@})"}),
+        Panel("Replicas", "Replicas that are alive, as each sees it.", "short",
+              {"{{name}}": "max by (name) (aioinformer_sharding_replicas{@})"}),
+    ],
     "Requests to the API server": [
         Panel("Requests", "By method and status; <error> means no answer.", "reqps",
               {"{{method}} {{code}}": _rate("rest_client_requests_total", "method, code")}),

@@ -8,6 +8,7 @@ import msgspec
 
 from ..._core.checks import LABEL, require_count, require_namespace, require_text
 from ...errors import ConfigError
+from ...sharding.slots import MOST_SLOTS
 from ..mistakes import Mistakes
 
 METRICS_SUFFIX = "-metrics"
@@ -49,7 +50,9 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         namespace: The namespace that the operator runs in; ``""`` for the watched one, or else for its own, which has
             the operator's name and is created with it.
         watched: The only namespace that it works in, or several; None for all.
-        replicas: The number of pods. With several, one is elected to reconcile.
+        replicas: The number of pods. With several, one is elected to reconcile, unless they share the objects.
+        shards: The number of slots that the pods share, as for ``aioinformer run --shards``; then all of them
+            reconcile. 0 for no sharding.
         create_namespace: Whether the namespace is created with it; None for only if it is the operator's own.
         ca_bundle: The authority, in PEM, of the certificate of the webhooks, which is in a Secret of your own called
             ``NAME-webhook``; None for a Certificate of cert-manager.
@@ -73,6 +76,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     watched: str | tuple[str, ...] | None = None
     replicas: int = 1
+    shards: int = 0
     create_namespace: bool | None = None
     ca_bundle: bytes | None = None
     static_webhooks: bool = False
@@ -93,6 +97,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         for name in self.namespaces:
             mistakes.of(require_namespace, "watched", name)
         mistakes.of(require_count, "replicas", self.replicas)
+        mistakes.of(self._check_shards)
         mistakes.of(self._check_monitors)
         mistakes.raise_if_any()
 
@@ -104,9 +109,19 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         return (self.watched,) if isinstance(self.watched, str) else tuple(dict.fromkeys(self.watched))
 
     @property
+    def has_several(self) -> bool:
+        """Whether there are several pods."""
+        return self.replicas > 1
+
+    @property
     def elects(self) -> bool:
         """Whether one of several pods is elected to reconcile."""
-        return self.replicas > 1
+        return self.has_several and not self.shards
+
+    @property
+    def replaces_gradually(self) -> bool:
+        """Whether pods of two releases may run at once: an election or the owners of slots decide who reconciles."""
+        return self.has_several or self.shards > 0
 
     @property
     def home(self) -> str:
@@ -145,6 +160,11 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
                 f"name must be at most {LONGEST_NAME} letters, digits and dashes and begin with a letter, like "
                 f"'websites', not {self.name!r}: pass --name"
             )
+
+    def _check_shards(self) -> None:
+        require_count("shards", self.shards)
+        if not 0 <= self.shards <= MOST_SLOTS:
+            raise ConfigError(f"shards must be from 1 to {MOST_SLOTS}, or 0 for none, not {self.shards}")
 
     def _check_monitors(self) -> None:
         if self.metrics_auth and self.pod_monitor:

@@ -28,10 +28,14 @@ GRACE_PERIOD = 20
 SINGLE: Object = {"type": "Recreate"}
 """The strategy of a single pod, which ends before the next one works."""
 SEVERAL: Object = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-"""The strategy of several pods. It names the numbers, because defaults would remain when it becomes SINGLE."""
+"""The strategy of pods of which several may run. It names the numbers, because defaults would remain when it becomes
+SINGLE."""
 
 _SLACK = 5
 """Seconds for the last Events, and to release the Lease."""
+
+_MOVE = 10
+"""Seconds more to give back the slots."""
 
 
 def deployment(operator: Operator, installation: Installation) -> Iterator[Object]:
@@ -51,7 +55,10 @@ def deployment(operator: Operator, installation: Installation) -> Iterator[Objec
     pod: Object = {
         "serviceAccountName": installation.name,
         "enableServiceLinks": False,  # their variables would look like settings: NAME_METRICS_PORT
-        "terminationGracePeriodSeconds": GRACE_PERIOD + int(CANCEL_GRACE) + _SLACK,
+        "terminationGracePeriodSeconds": GRACE_PERIOD
+        + int(CANCEL_GRACE)
+        + (_MOVE if installation.shards else 0)
+        + _SLACK,
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": USER,
@@ -61,11 +68,11 @@ def deployment(operator: Operator, installation: Installation) -> Iterator[Objec
         "containers": [container],
         "volumes": pod_volumes,
     }
-    if installation.elects:
+    if installation.has_several:
         pod["topologySpreadConstraints"] = _spread(installation)
     spec: Object = {
         "replicas": installation.replicas,
-        "strategy": SEVERAL if installation.elects else SINGLE,
+        "strategy": SEVERAL if installation.replaces_gradually else SINGLE,
         "selector": {"matchLabels": installation.labels},
         "template": {"metadata": {"labels": installation.labels}, "spec": pod},
     }
@@ -106,7 +113,7 @@ def _add_webhooks(container: Object, operator: Operator, installation: Installat
 
 def disruption_budget(operator: Operator, installation: Installation) -> Iterator[Object]:
     """Yield the PodDisruptionBudget: of several pods, a drain of nodes evicts one at a time."""
-    if installation.elects:
+    if installation.has_several:
         yield {
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
@@ -138,6 +145,8 @@ def _container(installation: Installation) -> Object:
     arguments += [f"--namespace={name}" for name in installation.namespaces]
     if installation.elects:
         arguments.append("--leader-elect")
+    if installation.shards:
+        arguments.append(f"--shards={installation.shards}")
     arguments += [f"--metrics-port={METRICS_PORT}", f"--probe-port={PROBE_PORT}"]
     if installation.metrics_auth:
         arguments.append("--metrics-auth")

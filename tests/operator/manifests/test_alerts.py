@@ -16,6 +16,7 @@ from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import AdmissionReview, Kind, Manager, Operator, Request
 from aioinformer.operator.manifests import Installation, manifests
 from aioinformer.operator.manifests.alerts import alerts
+from aioinformer.sharding import Sharding
 from aioinformer.testing import Simulation, simulate
 from aioinformer.workqueue import QueueMetrics
 from tests.narrow import Metadata
@@ -192,6 +193,23 @@ def test_operator_without_a_leader_fires_an_alert(promtool: Path, tmp_path: Path
     simulate(scenario, shrink=False)
     rules = [*alerts(operator, installation(replicas=2))]
     require_firing(promtool, tmp_path, rules, history, "OperatorDown")
+    require_firing(promtool, tmp_path, rules, history[:5] * 5)
+
+
+def test_slots_without_an_owner_fire_an_alert(promtool: Path, tmp_path: Path) -> None:
+    operator = declare()
+    history: list[str] = []
+
+    async def scenario(world: Simulation) -> None:
+        sharding = Sharding(world.client, "sites", "default", slots=4)
+        async with operator.manager(world.client, sharding=sharding) as manager:
+            await scrape(manager, history, 5)
+            world.server.faults.fail(500, resource="leases", times=None)  # the only replica loses its slots
+            await scrape(manager, history, MINUTES - 5)
+
+    simulate(scenario, shrink=False)
+    rules = [*alerts(operator, installation(shards=4))]
+    require_firing(promtool, tmp_path, rules, history, "SlotsWithoutOwner")
     require_firing(promtool, tmp_path, rules, history[:5] * 5)
 
 

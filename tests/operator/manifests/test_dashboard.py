@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
@@ -34,6 +35,17 @@ _NAME = re.compile(r"([a-z_]+)\{")
 @pytest.fixture
 async def scraped(tmp_path: Path) -> dict[str, set[str]]:
     """The labels of each metric that an operator with all its parts serves, by name."""
+    certificates = Certificates(tmp_path)
+    labels: dict[str, set[str]] = {}
+    for options in (RunOptions(leader_elect=True), RunOptions(shards=4)):
+        for family in parse(await run_and_scrape(certificates, options)):
+            for line in family.samples:
+                labels.setdefault(line.name, set()).update(line.labels)
+    return labels
+
+
+async def run_and_scrape(certificates: Certificates, options: RunOptions) -> str:
+    """Return the metrics of an operator that has reconciled an object and answered a webhook."""
     operator = Operator("websites", events=False)
 
     @operator.controller(WebsiteV1)
@@ -42,10 +54,9 @@ async def scraped(tmp_path: Path) -> dict[str, set[str]]:
     @operator.validate(WebsiteV1)
     async def check(request: AdmissionReview[WebsiteV1]) -> None: ...
 
-    certificates = Certificates(tmp_path)
     metrics, webhooks = free_ports(2)
-    options = RunOptions(
-        leader_elect=True, install_crds=True, metrics_port=metrics, probe_port=0, webhook_port=webhooks,
+    options = msgspec.structs.replace(
+        options, install_crds=True, metrics_port=metrics, probe_port=0, webhook_port=webhooks,
         tls_cert=str(certificates.cert), tls_key=str(certificates.key), host="127.0.0.1",
     )  # fmt: skip
     trusting = ssl.create_default_context(cadata=certificates.ca.decode())
@@ -70,16 +81,11 @@ async def scraped(tmp_path: Path) -> dict[str, set[str]]:
                 ssl=trusting,
             ) as answer:
                 assert answer.status == 200
-            text = await read()
+            return await read()
         finally:
             running.cancel()
             with suppress(asyncio.CancelledError):
                 await running
-    labels: dict[str, set[str]] = {}
-    for family in parse(text):
-        for line in family.samples:
-            labels.setdefault(line.name, set()).update(line.labels)
-    return labels
 
 
 def panels(kind: str = "") -> list[Object]:

@@ -137,6 +137,36 @@ def test_events_about_cluster_scoped_objects_are_in_default() -> None:
     assert not [kind for kind in kinds(silent) if kind.startswith("Role")]
 
 
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_replicas_that_share_the_objects_elect_no_leader(replicas: int) -> None:
+    objects = manifests(declare("configmaps"), installation(replicas=replicas, shards=64))
+    (role,) = [obj for obj in objects if obj["kind"] == "Role"]
+    assert (role["metadata"]["name"], role["metadata"]["namespace"]) == ("sites-sharding", "sites")
+    assert role["rules"] == [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "verbs": ["get", "list", "create", "update", "delete"],
+        }
+    ]
+    arguments = container(objects)["args"]
+    assert "--shards=64" in arguments
+    assert "--leader-elect" not in arguments
+    spec = objects[-1]["spec"]
+    assert spec["strategy"]["type"] == "RollingUpdate"
+    alone = manifests(declare("configmaps"), installation())[-1]["spec"]["template"]["spec"]
+    longer = (
+        spec["template"]["spec"]["terminationGracePeriodSeconds"] - alone["terminationGracePeriodSeconds"]
+    )
+    assert longer == 10, "for the slots"
+
+
+@pytest.mark.parametrize("shards", [-1, 1025, True])
+def test_numbers_of_slots_that_no_sharding_has_are_refused(shards: int) -> None:
+    with pytest.raises(ConfigError, match="shards must be"):
+        installation(shards=shards)
+
+
 def test_several_replicas_elect_a_leader_with_rights_on_its_lease_alone() -> None:
     objects = manifests(declare("configmaps"), installation(replicas=2, name="other"))
     (role,) = [obj for obj in objects if obj["kind"] == "Role"]

@@ -29,9 +29,10 @@ def pod_of(objects: list[Object]) -> Object:
     return objects[-1]["spec"]["template"]["spec"]  # type: ignore[no-any-return]
 
 
+@pytest.mark.parametrize("shards", [0, 64])
 @pytest.mark.parametrize(("replicas", "has_budget"), [(0, False), (1, False), (2, True)])
-def test_several_pods_have_a_budget_and_are_spread(replicas: int, has_budget: bool) -> None:
-    objects = manifests(declare("configmaps"), installation(replicas=replicas))
+def test_several_pods_have_a_budget_and_are_spread(replicas: int, has_budget: bool, shards: int) -> None:
+    objects = manifests(declare("configmaps"), installation(replicas=replicas, shards=shards))
     budgets = find(objects, "PodDisruptionBudget")
     assert [budget["spec"]["maxUnavailable"] for budget in budgets] == [1] * has_budget
     spread = pod_of(objects).get("topologySpreadConstraints", [])
