@@ -122,7 +122,7 @@ PANELS: dict[str, list[Panel]] = {
               {"{{instance}}": _rate("aioinformer_sharding_moves_total", "instance")}),
         Panel("Objects by replica", "Objects in the slots of each replica.", "short",
               {"{{instance}}": "sum by (instance) (aioinformer_sharding_objects{@})"}),
-        Panel("Objects in the fullest slot", "A slot cannot be split: if one has many more than others, take another key.", "short",
+        Panel("Objects in the fullest slot", "If one slot has many more than others, take another key.", "short",
               {"{{name}}": "max by (name) (aioinformer_sharding_objects{@})"}),
         Panel("Replicas", "Replicas that are alive, as each sees it.", "short",
               {"{{name}}": "max by (name) (aioinformer_sharding_replicas{@})"}),

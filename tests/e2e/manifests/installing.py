@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from aioinformer import Client, LeaderElector
-from aioinformer.operator import Manager, Operator
+from aioinformer.operator import Manager, Operator, Right
 from aioinformer.operator.definitions import install as install_definitions
 from aioinformer.operator.manifests import Installation, to_yaml, write_kustomization
 from aioinformer.operator.preflight import Needed, missing_rights
 from aioinformer.operator.webhook_registration import registration_rights
+from aioinformer.sharding import Sharding
 from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.kubectl import KubectlError
 
@@ -41,7 +42,13 @@ _CREATOR: list[Object] = [
 """Permits a user who is no administrator to create ConfigMaps."""
 
 
-def installation(name: str, watched: str | tuple[str, ...] | None = None, home: str = "") -> Installation:
+DURATIONS: dict[str, float] = {"lease_duration": 2.0, "renew_deadline": 1.5, "retry_period": 0.2}
+"""Of Leases."""
+
+
+def installation(
+    name: str, watched: str | tuple[str, ...] | None = None, home: str = "", *, shards: int = 0
+) -> Installation:
     """Return how two replicas of the websites operator are deployed."""
     return Installation(
         target="tests.e2e.manifests.websites:operator",
@@ -50,6 +57,7 @@ def installation(name: str, watched: str | tuple[str, ...] | None = None, home: 
         namespace=home,
         watched=watched,
         replicas=2,
+        shards=shards,
     )
 
 
@@ -93,25 +101,38 @@ async def kubeconfig_of(audited: Audited, installed: Installation, folder: Path)
 
 
 @asynccontextmanager
-async def leading_operator(
+async def running_operator(
     operator: Operator, client: Client, installed: Installation
 ) -> AsyncIterator[Manager]:
-    """Run an operator as the leader, with lists that are no streams, as on servers that cannot stream them."""
-    elector = LeaderElector(
-        client, operator.name, installed.home, lease_duration=2.0, renew_deadline=1.5, retry_period=0.2
-    )
+    """Run an operator as the leader, or as the only one of those that share the objects.
+
+    Lists are no streams, as on servers that cannot stream them.
+    """
+    elector = LeaderElector(client, operator.name, installed.home, **DURATIONS) if installed.elects else None
+    sharding = None
+    if installed.shards:
+        sharding = Sharding(client, operator.name, installed.home, slots=installed.shards, **DURATIONS)
     async with operator.manager(
-        client, namespaces=installed.namespaces or None, leader_election=elector, use_watch_list=False
+        client,
+        namespaces=installed.namespaces or None,
+        leader_election=elector,
+        sharding=sharding,
+        use_watch_list=False,
     ) as manager:
         yield manager
+
+
+def rights_of(operator: Operator, installed: Installation) -> list[Right]:
+    """Return the rights of an installed operator."""
+    return operator.rights(leader_election=installed.elects, sharding=installed.shards > 0)
 
 
 async def until_permitted(client: Client, operator: Operator, installed: Installation) -> None:
     """Wait until the server's authorizer has seen the roles."""
     needed = [Needed(right, name=installed.name) for right in registration_rights(operator, installed.name)]
-    for right in operator.rights():
+    for right in rights_of(operator, installed):
         if right.plural == "leases":
-            needed.append(Needed(right, installed.home, operator.name))
+            needed.append(Needed(right, installed.home, operator.name if installed.elects else ""))
         else:
             where = (installed.namespaces if right.namespaced else ()) or ("",)
             needed += [Needed(right, namespace) for namespace in where]

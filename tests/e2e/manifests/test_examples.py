@@ -27,7 +27,7 @@ from tests.e2e.conftest import REAL
 from tests.examples.storage_operator.test_kubernetes import tell
 
 from .audit import PATIENCE, Audited, find_unneeded
-from .installing import install, kubeconfig_of, leading_operator, until_permitted, without
+from .installing import install, kubeconfig_of, running_operator, until_permitted, without
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]
 
@@ -101,7 +101,7 @@ async def publish_websites(world: World) -> None:
     configmaps, secrets = Resource(world.admin, "configmaps"), Resource(world.admin, "secrets")
     async with (
         Client.from_kubeconfig(path=world.kubeconfig) as client,
-        leading_operator(operator_declared.operator, client, world.installed),
+        running_operator(operator_declared.operator, client, world.installed),
     ):
         site = {"metadata": {"name": "home", "namespace": world.namespace}, "spec": {"html": "hi"}}
         await Resource(world.admin, operator_declared.Website).create(site)
@@ -117,7 +117,7 @@ async def answer_reviews(world: World) -> None:
     """The webhooks answer, while the operator leads."""
     async with (
         Client.from_kubeconfig(path=world.kubeconfig) as client,
-        leading_operator(operator_webhooks.operator, client, world.installed) as manager,
+        running_operator(operator_webhooks.operator, client, world.installed) as manager,
     ):
         await operator_webhooks.main()
         await eventually(lambda: manager.state.leading, within=PATIENCE)
@@ -128,7 +128,7 @@ async def write_down_rounds(world: World) -> None:
     key, configmaps = f"{world.namespace}/a", Resource(world.admin, "configmaps")
     async with (
         Client.from_kubeconfig(path=world.kubeconfig) as client,
-        leading_operator(sharded_operator.operator, client, world.installed),
+        running_operator(sharded_operator.operator, client, world.installed),
     ):
         metadata = {"name": "a", "namespace": world.namespace}
         await configmaps.create({"metadata": metadata, "data": {"round": "1", "seen": "none"}})
@@ -224,6 +224,6 @@ async def test_without_a_verb_the_real_server_refuses_the_storage_operator(
         await Resource(admin, kind).create(obj)
     async with (
         Client.from_kubeconfig(path=world.kubeconfig) as client,
-        leading_operator(storage_operator.operator, client, world.installed),
+        running_operator(storage_operator.operator, client, world.installed),
     ):
         await audited.until_refused(world.account, refused)
