@@ -51,6 +51,10 @@ def doctor_command(
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect", help="The operator runs with --leader-elect.")
     ] = False,
+    shards: Annotated[
+        int,
+        typer.Option("--shards", min=0, max=1024, help="The operator runs with --shards and this number."),
+    ] = 0,
     lease_namespace: Annotated[
         str | None,
         typer.Option(
@@ -88,6 +92,8 @@ def doctor_command(
     Exit code: 0 if all is well, 1 for warnings, 2 for faults.
     """
     log_more(verbose)
+    if leader_elect and shards:
+        raise typer.BadParameter("use either --leader-elect or --shards")
     with usage():
         for name in namespace or ():
             require_namespace("-n", name)
@@ -104,6 +110,7 @@ def doctor_command(
         target=target or "",
         namespaces=tuple(namespace or ()),
         leader_elect=leader_elect,
+        shards=shards,
         lease_namespace=lease_namespace,
         webhook_configuration=webhook_configuration or "",
     )

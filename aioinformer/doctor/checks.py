@@ -15,6 +15,7 @@ from ..client.error_mapping import without_credentials
 from ..errors import AioInformerError, ApiError, message_of
 from ..listwatch.collection import Collection
 from ..operator import Manager, Operator, RunOptions
+from ..operator.leases import sharding_of
 from ..operator.preflight import collections_of
 from ..operator.process import call_factory
 from ..operator.protocols import ManagerFactory
@@ -27,6 +28,7 @@ from .lease import check_lease
 from .lists import check_lists
 from .processes import check_processes
 from .rights import check_rights
+from .sharding import check_sharding
 from .versions import check_ready, check_versions
 from .watches import check_watches
 from .webhooks import check_webhooks
@@ -47,6 +49,7 @@ OPERATOR: dict[str, Check] = {
     "collections": check_collections,
     "definitions": check_definitions,
     "lease": check_lease,
+    "sharding": check_sharding,
 }
 """Checks of an operator at this server."""
 
@@ -181,10 +184,13 @@ async def _load(examination: Examination, operator: Operator | ManagerFactory) -
     given: dict[str, Any] = {}
     for namespace in options.watched:
         given = {"namespaces": options.watched} if several else {"namespace": namespace}
-    manager: Manager
     if isinstance(operator, Operator):
         await operator.discover(client)
         examination.operator = operator
+    if (sharding := sharding_of(client, examination.name, options)) is not None:
+        given["sharding"] = sharding
+    manager: Manager
+    if isinstance(operator, Operator):
         manager = operator.manager(client, settings=options.settings, **given)
     else:
         manager = await call_factory(operator, client, options.target, given)

@@ -17,6 +17,8 @@ LATE = 2.0
 
 async def check_lease(examination: Examination) -> list[Finding]:
     """Check who holds the Lease, if the operator runs with one."""
+    if examination.manager is not None and examination.manager.sharding is not None:
+        return []  # all replicas reconcile
     options, client = examination.options, examination.client
     namespace = options.lease_namespace or client.namespace
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{examination.name}"

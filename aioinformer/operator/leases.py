@@ -21,10 +21,11 @@ def election_lease_of(name: str) -> str:
 
 def sharding_name_of(name: str) -> str:
     """Return the name of the Sharding of an operator. A long one ends with a hash, so that it fits and is unique."""
-    label = election_lease_of(name).replace(".", "-")
+    lease = election_lease_of(name)
+    label = lease.replace(".", "-")
     if len(label) <= LONGEST_NAME:
         return label
-    digest = sha256(name.encode()).hexdigest()[:8]
+    digest = sha256(lease.encode()).hexdigest()[:8]
     return f"{label[: LONGEST_NAME - 1 - len(digest)].rstrip('-')}-{digest}"
 
 

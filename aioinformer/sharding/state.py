@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
 
 from ..errors import message_of
 from ..metrics import Sample
 from .slots import show_slots
+
+
+class SlotLoad(NamedTuple):
+    """How many objects the slots of a replica have.
+
+    Attributes:
+        least: Of the emptiest slot.
+        median: Half of the slots have no more.
+        most: Of the fullest slot.
+        fullest: That slot.
+    """
+
+    least: int
+    median: float
+    most: int
+    fullest: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +59,15 @@ class ShardingState:
     objects: Mapping[int, int]
     is_filtered_by_server: Mapping[str, bool]
     last_error: Exception | None
+
+    @property
+    def load(self) -> SlotLoad | None:
+        """How many objects the slots of this replica have; None while it owns none."""
+        if not self.owned:
+            return None
+        counts = {slot: self.objects.get(slot, 0) for slot in self.owned}
+        fullest = max(counts, key=lambda slot: counts[slot])
+        return SlotLoad(min(counts.values()), median(counts.values()), counts[fullest], fullest)
 
     def __str__(self) -> str:
         text = f"owns {len(self.owned)} of {self.slots} slots ({show_slots(self.owned)})"

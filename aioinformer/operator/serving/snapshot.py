@@ -12,6 +12,7 @@ import msgspec
 from ... import __version__
 from ...errors import message_of
 from ...leaderelection import LeaderElector
+from ...sharding import ShardingState
 from ...tracing import StageTimes
 from ..controller import Controller
 from ..manager import Manager
@@ -92,7 +93,7 @@ class Debug:
             "warnings": ready.warnings,
             **msgspec.structs.asdict(self._process()),
             "leader": self._leader(state.leading, state.election_error),
-            "sharding": state.sharding,
+            "sharding": _sharding(state.sharding),
             "informers": [informer.summary() for informer in state.informers],
             "controllers": [
                 _controller(*pair) for pair in zip(manager.controllers, state.controllers, strict=True)
@@ -140,10 +141,17 @@ def _with_short_texts(value: Any) -> Any:
     if isinstance(value, str):
         return shorten(value)
     if isinstance(value, dict):
-        return {name: _with_short_texts(part) for name, part in value.items()}
+        return {shorten(name): _with_short_texts(part) for name, part in value.items()}
     if isinstance(value, list):
         return [*map(_with_short_texts, value)]
     return value
+
+
+def _sharding(state: ShardingState | None) -> dict[str, Any] | None:
+    if state is None:
+        return None
+    fields: dict[str, Any] = msgspec.to_builtins(state, enc_hook=str, str_keys=True)
+    return {**fields, "load": None if state.load is None else state.load._asdict()}
 
 
 def _controller(controller: Controller[Any], state: ControllerState) -> dict[str, Any]:

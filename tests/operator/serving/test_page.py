@@ -9,11 +9,15 @@ import struct
 import zlib
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from aioinformer import Client
-from aioinformer.operator import AdmissionReview, Denied, Operator
+from aioinformer import Client, KubeObject
+from aioinformer.operator import AdmissionReview, Denied, Operator, Request
 from aioinformer.operator.serving import Debug, Serving, Tokens
+from aioinformer.sharding import Sharding
+from aioinformer.sharding.sharding import LABEL_NAME
+from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
 
@@ -112,6 +116,49 @@ async def test_page_shows_a_thousand_failing_keys(tmp_path: Path, scheme: str) -
     assert page.count("<polyline") == 4
     assert not re.search(r"(src|href)=\"(?!data:)", page), "no external assets"
     assert corner_of(picture.read_bytes()) == (b"\x11\x16\x1d" if scheme == "dark" else b"\xf6\xf7\xf9")
+
+
+async def test_page_shows_the_owners_of_slots(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    operator = Operator("shared", events=False)
+    operator.controller("configmaps")(do_nothing)
+    forged = {"slots": 8, "owners": {"<i id=injected>": [0, 1, 2, 7]}}
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        for number in range(40):
+            server.create("v1", "configmaps", {"metadata": {"name": f"c{number}"}})
+        metadata = {
+            "name": "shared-slots",
+            "labels": {LABEL_NAME: "shared"},
+            "annotations": {OWNERS: msgspec.json.encode(forged).decode()},
+        }
+        server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata})
+        sharding = Sharding(client, "shared", "default", slots=8, lease_duration=120.0)
+        manager = operator.manager(client, sharding=sharding)
+        async with (
+            Serving(Debug(manager, "shared"), metrics_port=port, probe_port=0, host="127.0.0.1"),
+            manager,
+        ):
+            await eventually(
+                lambda: sharding.state.owned == (3, 4, 5, 6) and len(sharding.state.objects) == 4
+            )
+            load = sharding.state.load
+            assert load is not None
+            url = f"http://127.0.0.1:{port}/debug"
+            page = await browse(url, tmp_path, "--dump-dom")
+            identity = sharding.state.identity
+    part = page.partition('<div id="slots-part">')[2].partition('<div id="webhooks-part"')[0]
+    assert "this replica owns 4 of 8; 4 moves, the last " in part
+    assert f"objects per slot: {load.least} to {load.most} (slot {load.fullest}), median" in part
+    assert "the server does not select slots" in part
+    rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in re.findall(r"<tr>(<td.*?)</tr>", part)]
+    assert ["&lt;i id=injected&gt;", "4", "0-2, 7", ""] in rows
+    assert [identity, "4", "3-6", "this replica"] in rows
+    assert part.count("<rect") == 8
+    assert f"slot {load.fullest}: {identity}, {load.most} objects" in part
+    assert "4 of 8 slots</span>" in page
+
+
+async def do_nothing(request: Request[KubeObject]) -> None: ...
 
 
 async def test_page_sends_the_token_of_its_address_or_asks_for_one(tmp_path: Path) -> None:
