@@ -63,7 +63,8 @@ def top_command(
 
 
 async def _look_twice(source: AbstractAsyncContextManager[Read], every: float) -> str:
-    from .top.tables import Reading, show, text_of
+    from .top.table import text_of
+    from .top.tables import Reading, show
 
     async with source as read:
         now = asyncio.get_running_loop().time

@@ -14,9 +14,10 @@ from textual.widgets import DataTable, Footer, Static
 from ...errors import AioInformerError, message_of
 from ...operator.debug_page import Read
 from ..output import printable
-from .tables import Reading, Table, shorten, show
+from .table import Table, shorten
+from .tables import Reading, show
 
-TABLES = ("informers", "handlers", "controllers", "failing")
+TABLES = ("informers", "handlers", "controllers", "slots", "failing")
 
 
 class Top(App[None]):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ...errors import AioInformerError
 from ...operator.debug_page import Snapshot
-from ..output import printable
+from .slots import slots
+from .table import Table, show_seconds
 
 CONTROLLER_COLUMNS = (
     *("controller", "workers", "queued", "delayed", "running", "done/s"),
     *("wait p99", "time p99", "failing", "longest"),
 )
-LONGEST_CELL = 100
-"""Characters of a cell; errors are longer."""
 TAIL = 0.99
 """The share of durations that the columns p99 are about."""
 
@@ -30,20 +28,6 @@ class Reading(NamedTuple):
 
     at: float
     data: Snapshot
-
-
-class Table(NamedTuple):
-    """A table of the screen.
-
-    Attributes:
-        title: Its title.
-        columns: Its columns.
-        rows: Its rows, as texts.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
 
 
 def show(before: Reading | None, now: Reading) -> tuple[str, list[Table]]:
@@ -63,6 +47,7 @@ def show(before: Reading | None, now: Reading) -> tuple[str, list[Table]]:
             informers(old, now.data, seconds),
             handlers(old, now.data, seconds),
             controllers(old, now.data, seconds),
+            slots(now.data),
             failing(now.data),
         ]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -75,7 +60,7 @@ def headline(data: Snapshot) -> str:
     """Return the name, the server, and whether it is ready."""
     parts = [str(data.get("name", "")), str(data.get("server", ""))]
     if "uptime_seconds" in data:
-        parts.append(f"up {_seconds(data['uptime_seconds'])}")
+        parts.append(f"up {show_seconds(data['uptime_seconds'])}")
     if leader := data.get("leader"):
         parts.append("leading" if leader["leading"] else f"standing by for {leader['leader'] or 'a leader'}")
     parts.append("ready" if not data.get("ready") else f"not ready: {'; '.join(data['ready'])}")
@@ -84,7 +69,7 @@ def headline(data: Snapshot) -> str:
     parts += (data.get("problems") or {}).values()
     if (stages := data.get("stages")) and (total := stages["seconds"].get("total")):
         middle, tail = total
-        parts.append(f"event to handler p50 {_seconds(middle)}, p99 {_seconds(tail)}")
+        parts.append(f"event to handler p50 {show_seconds(middle)}, p99 {show_seconds(tail)}")
     return "  ".join(filter(None, parts))
 
 
@@ -101,7 +86,7 @@ def informers(old: Snapshot, new: Snapshot, seconds: float) -> Table:
                 f"{informer['objects']:,}",
                 _rate(before.get(informer["name"]), informer, "events", seconds),
                 f"{informer['queue_depth']:,}",
-                _seconds(informer["idle_seconds"]),
+                show_seconds(informer["idle_seconds"]),
                 "polling" if informer["polling"] else informer["phase"],
                 informer["last_error"] or "",
             )
@@ -124,7 +109,7 @@ def handlers(old: Snapshot, new: Snapshot, seconds: float) -> Table:
                 _rate(before.get(key), handler, "delivered", seconds),
                 f"{handler['failed']:,}",
                 handler["handling"] or "",
-                _seconds(handler["handling_seconds"]) if handler["handling"] else "",
+                show_seconds(handler["handling_seconds"]) if handler["handling"] else "",
             )
             for key, handler in known
         ],
@@ -163,7 +148,7 @@ def failing(new: Snapshot) -> Table:
         f"Failing keys: {listed['total']:,}",
         ("controller", "key", "tries", "last", "error"),
         [
-            (key["controller"], key["key"], str(key["tries"]), _seconds(key["seconds"]), key["error"])
+            (key["controller"], key["key"], str(key["tries"]), show_seconds(key["seconds"]), key["error"])
             for key in keys
         ],
     )
@@ -191,7 +176,7 @@ def _tail(buckets: Sequence[Sequence[Any]]) -> str:
     total = buckets[-1][1] if buckets else 0
     for bound, count in buckets:
         if total and count >= TAIL * total:
-            return f"≤ {_seconds(float(bound))}" if bound != "+Inf" else "over a minute"
+            return f"≤ {show_seconds(float(bound))}" if bound != "+Inf" else "over a minute"
     return ""
 
 
@@ -199,36 +184,4 @@ def _longest(running: Sequence[Mapping[str, Any]]) -> str:
     if not running:
         return ""
     run = max(running, key=lambda run: run["seconds"])
-    return f"{run['key']} for {_seconds(run['seconds'])}{', stuck' if run['stuck'] else ''}"
-
-
-def _seconds(seconds: float | None) -> str:
-    """Return a duration for people."""
-    if seconds is None:
-        return "-"
-    if seconds < 1:
-        return f"{seconds * 1000:.3g} ms"
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def text_of(tables: list[Table]) -> str:
-    """Return tables as plain text, without those that are empty."""
-    return "\n\n".join(
-        f"{table.title}\n{_aligned([table.columns, *table.rows])}" for table in tables if table.rows
-    )
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, map(shorten, column))) for column in zip_longest(*rows, fillvalue="")]
-    return "\n".join(
-        "  ".join(shorten(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
-
-
-def shorten(cell: str) -> str:
-    """Return a text for a cell: one line, without control characters, of at most LONGEST_CELL characters."""
-    line = printable(" ".join(cell.split()))
-    return line if len(line) <= LONGEST_CELL else f"{line[:LONGEST_CELL]}…"
+    return f"{run['key']} for {show_seconds(run['seconds'])}{', stuck' if run['stuck'] else ''}"

@@ -14,7 +14,8 @@ from textual.widgets import DataTable, Static
 from aioinformer import AioInformerError, Client, ConfigError, KubeObject, TransportError
 from aioinformer.cli.top.informer_source import informer_source
 from aioinformer.cli.top.screen import Top
-from aioinformer.cli.top.tables import LONGEST_CELL, Reading, shorten, show, text_of
+from aioinformer.cli.top.table import LONGEST_CELL, shorten, text_of
+from aioinformer.cli.top.tables import Reading, show
 from aioinformer.operator import Operator, Request, RunOptions, run
 from aioinformer.operator.debug_page import Read, Snapshot, reading_debug_page
 from aioinformer.testing import APIServer, eventually
