@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
+from aioinformer.objects.meta import micro_time
+from aioinformer.sharding.sharding import LABEL_NAME
+from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer
 from tests.e2e.processes import Ended, started_program
 
@@ -45,6 +49,24 @@ async def test_a_server_that_is_fine_and_one_that_is_away(tmp_path: Path) -> Non
     assert "→ Start the server" in away.output
 
 
+async def test_forged_owners_of_slots_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "websites.py").write_text(OPERATOR)
+    table = json.dumps({"slots": 4, "owners": {"\x1b[2Jforged": [0, 1, 2, 3], "websites-1": []}})
+    labels, now = {LABEL_NAME: "websites"}, micro_time(int(time.time() * 1e6))
+    async with APIServer() as server:
+        install_definition(server)
+        metadata = {"name": "websites-slots", "labels": labels, "annotations": {OWNERS: table}}
+        server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata})
+        spec = {"holderIdentity": "websites-1", "leaseDurationSeconds": 3600, "renewTime": now}
+        metadata = {"name": "websites-1", "labels": labels}
+        server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata, "spec": spec})
+        options = ("websites", f"--server={server.url}", "--lease-namespace=default", "--shards=4")
+        report = await doctor(*options, folder=tmp_path)
+    assert report.code == 2, report
+    assert r"\x1b[2Jforged" in report.output
+    assert "\x1b" not in report.output
+
+
 async def test_an_operator_and_its_warnings(tmp_path: Path) -> None:
     (tmp_path / "websites.py").write_text(OPERATOR)
     async with APIServer(token="secret") as server:
@@ -66,6 +88,7 @@ async def test_an_operator_and_its_warnings(tmp_path: Path) -> None:
         (["--server", "x"], "URL"),
         (["--timeout", "0"], "--timeout"),
         (["--process", "127.0.0.1:8080"], "--process"),
+        (["--leader-elect", "--shards=4"], "either --leader-elect or --shards"),
     ],
 )
 async def test_bad_usage(arguments: list[str], why: str) -> None:

@@ -55,6 +55,13 @@ def control_plane(kubernetes_binaries: Path) -> Iterator[ControlPlane]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def sharded_control_plane(kubernetes_binaries: Path) -> Iterator[ControlPlane]:
+    """Run another API server, with sharded lists and watches. Tests share it, as they do ``control_plane``."""
+    with ControlPlane(feature_gates={"ShardedListAndWatch": True}) as running:
+        yield running
+
+
 @pytest.fixture
 def kubernetes_namespace(control_plane: ControlPlane) -> str:
     """Create a namespace for the test. It remains, because no controller empties it."""

@@ -42,12 +42,6 @@ class World:
         return ListWatch.for_resource(self.client, "v1", "configmaps", self.namespace, **options)
 
 
-@pytest.fixture(scope="session")
-def sharded_control_plane(kubernetes_binaries: object) -> Any:
-    with ControlPlane(feature_gates={"ShardedListAndWatch": True}) as running:
-        yield running
-
-
 @pytest.fixture(
     params=[
         "embedded",
