@@ -17,6 +17,7 @@ import pytest
 from aioinformer import AioInformerError, Client, ForbiddenError, KubeObject, NotFoundError, Resource
 from aioinformer.operator import Manager, Operator
 from aioinformer.operator.definitions import install
+from aioinformer.sharding import Sharding
 from aioinformer.testing import APIServer
 
 from . import failed
@@ -30,9 +31,9 @@ class RunOperator(Protocol):
     """The type of the fixture ``run_operator``."""
 
     def __call__(
-        self, operator: Operator, *, settings: object = None
+        self, operator: Operator, *, settings: object = None, sharding: Sharding | None = None
     ) -> AbstractAsyncContextManager[Manager]:
-        """Run an operator inside a block, with its settings."""
+        """Run an operator inside a block, with its settings; or one of the replicas that share the objects."""
         ...
 
 
@@ -155,18 +156,25 @@ def run_operator(
 
     It installs the operator's CustomResourceDefinitions first. They remain on a server that tests share. The embedded
     server calls the operator's webhooks. Leaving the block raises the operator's error, if it has failed, such as a
-    CacheMutatedError if it has changed a cached object. ``settings=`` is as for ``Operator.running``.
+    CacheMutatedError if it has changed a cached object. ``settings=`` and ``sharding=`` are as for
+    ``Operator.running``.
     """
     client = aioinformer_client
 
     @asynccontextmanager
-    async def run(operator: Operator, *, settings: object = None) -> AsyncIterator[Manager]:
+    async def run(
+        operator: Operator, *, settings: object = None, sharding: Sharding | None = None
+    ) -> AsyncIterator[Manager]:
         serves = aioinformer_server.kind == "embedded" and operator.has_webhooks
         if not serves:
             await install(client, operator)
         await operator.discover(client)
         manager = operator.manager(
-            client, namespace=aioinformer_namespace, settings=settings, detect_mutations=True
+            client,
+            namespace=aioinformer_namespace,
+            settings=settings,
+            sharding=sharding,
+            detect_mutations=True,
         )
         async with serve(client, operator, manager) if serves else nullcontext(), manager:
             yield manager

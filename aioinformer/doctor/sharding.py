@@ -141,8 +141,9 @@ def judge_owners(
     if not any(finding.level is not Level.NOTE for finding in findings):
         least, most = _range(len(table.of_owner(replica.name)) for replica in alive)
         moved = "" if unchanged is None else f"; the last move was {describe_seconds(unchanged)} ago"
-        each = str(least) if least == most else f"{least} to {most}"
-        text = f"{len(alive)} replicas own {each} of {table.slots} slots each{moved}"
+        share = str(least) if least == most else f"{least} to {most}"
+        owners = "1 replica owns" if len(alive) == 1 else f"{len(alive)} replicas each own"
+        text = f"{owners} {share} of {table.slots} slots{moved}"
         yield Finding(CHECK, Level.OK, text)
 
 

@@ -516,6 +516,7 @@ class Operator(DeclaresWebhooks):
         client: Any,
         *,
         namespace: str | None = None,
+        sharding: Sharding | None = None,
         grace_period: float = 20.0,
         settings: object = None,
         **options: Unpack[ManagerOptions],
@@ -525,6 +526,7 @@ class Operator(DeclaresWebhooks):
         Args:
             client: As for Manager.
             namespace: The namespace to work in; None for all.
+            sharding: As for ``manager``.
             grace_period: As for Manager.
             settings: As for ``manager``.
             **options: As for Manager.
@@ -532,7 +534,12 @@ class Operator(DeclaresWebhooks):
         client = Client.of(client)
         await self.discover(client)
         async with self.manager(
-            client, namespace=namespace, grace_period=grace_period, settings=settings, **options
+            client,
+            namespace=namespace,
+            sharding=sharding,
+            grace_period=grace_period,
+            settings=settings,
+            **options,
         ) as manager:
             yield manager
 

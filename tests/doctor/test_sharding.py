@@ -85,7 +85,7 @@ async def test_running_replicas_and_what_the_server_selects(selects: bool) -> No
         report = await examine_sites(server)
         after = server.list("coordination.k8s.io/v1", "leases")
     assert {lease["metadata"]["name"] for lease in after} == {lease["metadata"]["name"] for lease in before}
-    require(report, OK, "sharding", f"2 replicas own 4 of {SLOTS} slots each")
+    require(report, OK, "sharding", f"2 replicas each own 4 of {SLOTS} slots")
     require(report, NOTE, "sharding", "all of pods", "servers select by uid and namespace only")
     require(report, NOTE, "sharding", "reads and keeps all of secrets")
     if selects:
@@ -110,7 +110,7 @@ async def test_replicas_on_the_real_server(plane: str, request: pytest.FixtureRe
     options = msgspec.structs.replace(OPTIONS, namespace=namespace, lease_namespace=namespace)
     async with replicas(open_client, 2, namespace):
         report = await examine(open_client(), operator, options)
-    require(report, OK, "sharding", f"2 replicas own 4 of {SLOTS} slots each; the last move was ")
+    require(report, OK, "sharding", f"2 replicas each own 4 of {SLOTS} slots; the last move was ")
     if plane == "control_plane":
         require(report, NOTE, "sharding", "the server does not select slots", f"configmaps in {namespace}")
     else:
@@ -183,9 +183,9 @@ async def test_forged_owners_do_not_make_the_report_long() -> None:
         write_owners(server, owners)
         write_member(server, "sites-1", ago=1.0)
         report = await examine_sites(server)
-    found = [finding for finding in report.findings if finding.check == "sharding"]
+    findings = [finding for finding in report.findings if finding.check == "sharding"]
     require(report, FAULT, "sharding", "owners of slots are dead: yyy")
-    assert max(len(finding.what) for finding in found) < 1000
+    assert max(len(finding.what) for finding in findings) < 1000
 
 
 async def test_leases_of_another_form_are_no_replicas() -> None:
@@ -259,7 +259,7 @@ def test_an_uneven_assignment_counts_once_it_lasts() -> None:
     (finding,) = judge(owners, unchanged=LASTS - 1)
     assert (finding.level, finding.what) == (
         OK,
-        "2 replicas own 2 to 6 of 8 slots each; the last move was 59 s ago",
+        "2 replicas each own 2 to 6 of 8 slots; the last move was 59 s ago",
     )
 
 
