@@ -142,7 +142,7 @@ def _with_short_texts(value: Any) -> Any:
         return shorten(value)
     if isinstance(value, dict):
         return {shorten(name): _with_short_texts(part) for name, part in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [*map(_with_short_texts, value)]
     return value
 

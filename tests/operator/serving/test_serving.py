@@ -9,11 +9,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 
 from aioinformer import Client, ConfigError, KubeObject, LeaderElector, TerminalError
 from aioinformer.operator import Context, Controller, Manager, Operator, Request
 from aioinformer.operator.serving import Debug, Serving
+from aioinformer.sharding import Sharding
+from aioinformer.sharding.sharding import LABEL_NAME
+from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer, eventually
 from aioinformer.tracing import StageTimes
 from tests.kubernetes.process import free_ports
@@ -267,3 +271,27 @@ async def test_ports_may_be_separate_or_closed() -> None:
                     pass
         with pytest.raises(ConfigError, match="at most 65535"):
             Serving(debug, metrics_port=70000)
+
+
+async def test_forged_owners_of_slots_do_not_make_the_data_long() -> None:
+    operator = Operator("shared", events=False)
+
+    @operator.controller("configmaps")
+    async def reconcile(request: Request[KubeObject]) -> None: ...
+
+    forged = {"slots": 8, "owners": {"x" * 200_000: [0, 1, 2, 7]}}
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        metadata = {
+            "name": "shared-slots",
+            "labels": {LABEL_NAME: "shared"},
+            "annotations": {OWNERS: msgspec.json.encode(forged).decode()},
+        }
+        server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata})
+        sharding = Sharding(client, "shared", "default", slots=8, lease_duration=120.0)
+        async with operator.running(client, sharding=sharding) as manager:
+            await eventually(lambda: sharding.state.owned == (3, 4, 5, 6))
+            shown = Debug(manager, "shared").snapshot()
+    (owner,) = shown["sharding"]["owners"].keys() - {shown["sharding"]["identity"]}
+    assert owner.endswith("... (200,000 characters)")
+    assert shown["sharding"]["owners"][owner] == [0, 1, 2, 7]
+    assert len(msgspec.json.encode(shown)) < 20_000
