@@ -42,7 +42,7 @@ _CREATOR: list[Object] = [
 """Permits a user who is no administrator to create ConfigMaps."""
 
 
-DURATIONS: dict[str, float] = {"lease_duration": 2.0, "renew_deadline": 1.5, "retry_period": 0.2}
+DURATIONS: dict[str, Any] = {"lease_duration": 2.0, "renew_deadline": 1.5, "retry_period": 0.2}
 """Of Leases."""
 
 
