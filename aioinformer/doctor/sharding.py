@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -105,7 +106,8 @@ async def _check_owners(examination: Examination, sharding: Sharding) -> list[Fi
         do = "No replica works meanwhile: stop all, delete this Lease, and look at who may write Leases there"
         return [Finding(CHECK, Level.FAULT, message_of(error), do)]
     now = examination.server_time
-    replicas = [Replica.of(lease, now) for lease in leases.values()]
+    is_replica = re.compile(rf"{sharding.name}-[0-9a-f]{{12}}").fullmatch
+    replicas = [Replica.of(lease, now) for name, lease in leases.items() if is_replica(name)]
     return [*judge_owners(table, replicas, unchanged=_unchanged_seconds(lease, now))]
 
 

@@ -51,14 +51,14 @@ async def test_a_server_that_is_fine_and_one_that_is_away(tmp_path: Path) -> Non
 
 async def test_forged_owners_of_slots_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "websites.py").write_text(OPERATOR)
-    table = json.dumps({"slots": 4, "owners": {"\x1b[2Jforged": [0, 1, 2, 3], "websites-1": []}})
+    table = json.dumps({"slots": 4, "owners": {"\x1b[2Jforged": [0, 1, 2, 3], "websites-000000000001": []}})
     labels, now = {LABEL_NAME: "websites"}, micro_time(int(time.time() * 1e6))
     async with APIServer() as server:
         install_definition(server)
         metadata = {"name": "websites-slots", "labels": labels, "annotations": {OWNERS: table}}
         server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata})
-        spec = {"holderIdentity": "websites-1", "leaseDurationSeconds": 3600, "renewTime": now}
-        metadata = {"name": "websites-1", "labels": labels}
+        spec = {"holderIdentity": "websites-000000000001", "leaseDurationSeconds": 3600, "renewTime": now}
+        metadata = {"name": "websites-000000000001", "labels": labels}
         server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata, "spec": spec})
         options = ("websites", f"--server={server.url}", "--lease-namespace=default", "--shards=4")
         report = await doctor(*options, folder=tmp_path)

@@ -133,19 +133,24 @@ async def test_no_replica_has_worked_yet() -> None:
 
 async def test_a_dead_owner_is_named_with_its_slots() -> None:
     async with APIServer() as server:
-        write_owners(server, {"sites-1": [0, 1, 2, 3], "sites-2": [4, 5, 6], "sites-3": [7]})
-        write_member(server, "sites-1", ago=1.0)
-        write_member(server, "sites-2", ago=300.0)
+        write_owners(
+            server,
+            {"sites-000000000001": [0, 1, 2, 3], "sites-000000000002": [4, 5, 6], "sites-000000000003": [7]},
+        )
+        write_member(server, "sites-000000000001", ago=1.0)
+        write_member(server, "sites-000000000002", ago=300.0)
         report = await examine_sites(server)
-    require(report, FAULT, "sharding", "sites-2, which owns the slots 4-6, renewed its Lease 5 min ago")
-    require(report, FAULT, "sharding", "sites-3, which owns the slots 7, has no Lease")
+    require(
+        report, FAULT, "sharding", "sites-000000000002, which owns the slots 4-6, renewed its Lease 5 min ago"
+    )
+    require(report, FAULT, "sharding", "sites-000000000003, which owns the slots 7, has no Lease")
     assert report.exit_code == 2
 
 
 async def test_all_replicas_are_dead() -> None:
     async with APIServer() as server:
-        write_owners(server, {"sites-1": [*range(SLOTS)]})
-        write_member(server, "sites-1", ago=600.0)
+        write_owners(server, {"sites-000000000001": [*range(SLOTS)]})
+        write_member(server, "sites-000000000001", ago=600.0)
         report = await examine_sites(server)
     require(report, FAULT, "sharding", "no replica is alive", "renewed its Lease 10 min ago")
 
@@ -159,7 +164,7 @@ async def test_all_replicas_have_stopped() -> None:
 
 async def test_another_number_of_slots() -> None:
     async with APIServer() as server:
-        write_owners(server, {}, slots=16)
+        write_owners(server, {"sites-000000000001": [0]}, slots=16)
         report = await examine_sites(server)
     finding = require(report, FAULT, "sharding", "has 16 slots", "8")
     assert "--shards" in finding.do
@@ -181,7 +186,7 @@ async def test_forged_owners_do_not_make_the_report_long() -> None:
         owners: dict[str, list[int]] = {f"\x1b[2J{'x' * 500}{number}": [] for number in range(100)}
         owners["y" * 50_000] = [*range(0, SLOTS, 2)]
         write_owners(server, owners)
-        write_member(server, "sites-1", ago=1.0)
+        write_member(server, "sites-000000000001", ago=1.0)
         report = await examine_sites(server)
     findings = [finding for finding in report.findings if finding.check == "sharding"]
     require(report, FAULT, "sharding", "owners of slots are dead: yyy")
@@ -190,9 +195,10 @@ async def test_forged_owners_do_not_make_the_report_long() -> None:
 
 async def test_leases_of_another_form_are_no_replicas() -> None:
     async with APIServer() as server:
-        write_owners(server, {"sites-1": [*range(SLOTS)]})
-        write_lease(server, "sites-1")
-        write_lease(server, "sites-2", holderIdentity="sites-2")
+        write_member(server, "sites-of-others", ago=1.0)
+        write_owners(server, {"sites-000000000001": [*range(SLOTS)]})
+        write_lease(server, "sites-000000000001")
+        write_lease(server, "sites-000000000002", holderIdentity="sites-000000000002")
         report = await examine_sites(server)
     require(report, FAULT, "sharding", "no replica is alive")
 
