@@ -362,7 +362,6 @@ async def test_unreachable_server(tmp_path: Path) -> None:
         ["watch", ""],
         ["watch", "pods", "-n", "a", "-A"],
         ["run", "operators", "-n", "a", "-A"],
-        ["run", "operators", "--leader-elect", "--shards", "4"],
         ["watch", "pods", "-n", "../x"],
         ["bench", "-n", "../x"],
         ["bench", "--server", "nonsense"],
