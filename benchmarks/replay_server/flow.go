@@ -54,7 +54,7 @@ func (s *server) flow(events int, rate float64, watchers int, seconds float64) (
 		}
 		done.Last = now
 		if s.sendChange(taking, now, rate > 0) == 0 {
-			return done, errors.New("no client watches this namespace any more")
+			return done, errors.New("no client watches a changed object")
 		}
 	}
 	for _, w := range taking {
@@ -73,7 +73,7 @@ func (s *server) sendChange(taking []*watcher, now int64, atOnce bool) (told int
 	c.mu.Unlock()
 	t := c.templateOf(object)
 	for _, w := range taking {
-		if w.namespace != "" && w.namespace != t.namespace {
+		if !w.selected.has(object, t) {
 			continue
 		}
 		select {

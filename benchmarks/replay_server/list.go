@@ -13,6 +13,11 @@ import (
 func (s *server) list(response http.ResponseWriter, request *http.Request, namespace string) {
 	query := request.URL.Query()
 	limit, _ := strconv.Atoi(query.Get("limit"))
+	selected, err := selectionOf(request, namespace)
+	if err != nil {
+		http.Error(response, err.Error(), http.StatusInternalServerError) // as the real server answers
+		return
+	}
 	c := s.collection
 	c.mu.Lock()
 	start, version := 0, c.version
@@ -30,16 +35,23 @@ func (s *server) list(response http.ResponseWriter, request *http.Request, names
 	enc := encodingFor(request.Header.Get("Accept"))
 	var objects []int
 	size, next := 0, start
-	for ; next < len(versions) && (limit <= 0 || len(objects) < limit); next++ {
-		if t := c.templateOf(next); namespace == "" || namespace == t.namespace {
-			objects = append(objects, next)
-			size += enc.itemSize(t)
+	for ; next < len(versions); next++ {
+		t := c.templateOf(next)
+		if !selected.has(next, t) {
+			continue
 		}
+		if limit > 0 && len(objects) == limit {
+			break
+		}
+		objects = append(objects, next)
+		size += enc.itemSize(t)
 	}
-	meta := metav1.ListMeta{ResourceVersion: fmt.Sprint(version)}
+	meta := metav1.ListMeta{ResourceVersion: fmt.Sprint(version), ShardInfo: selected.info()}
 	if remaining := int64(len(versions) - next); remaining > 0 {
 		meta.Continue = fmt.Sprintf("%d.%d", next, version)
-		meta.RemainingItemCount = &remaining
+		if selected == (selection{}) {
+			meta.RemainingItemCount = &remaining
+		}
 	}
 	response.Header().Set("Content-Type", enc.listType())
 	out := enc.appendListHead(make([]byte, 0, 1<<16), meta, size)

@@ -3,7 +3,8 @@
 //	replay_server -pods FILE -ca FILE
 //
 // writes the certificate that its own is signed with, and prints a line of JSON that says where it listens. Requests to
-// "control" say what it is to do: /configure?objects=N, /flow?events=N&rate=R&watchers=W&seconds=S, /expire, /counts.
+// "control" say what it is to do: /configure?objects=N, /flow?events=N&rate=R&watchers=W&seconds=S, /expire, /counts, whose "sent" has the bytes
+// that clients of plain HTTP got, by User-Agent.
 // It ends with its standard input.
 package main
 
@@ -25,6 +26,8 @@ import (
 
 type server struct {
 	collection     *collection
+	leases         *leases
+	connections    connections
 	lists, watches atomic.Int64
 	flowing        sync.Mutex // held by whoever writes to the watchers
 
@@ -48,10 +51,15 @@ func (s *server) removeWatcher(w *watcher) {
 
 // ServeHTTP is what the clients see.
 func (s *server) ServeHTTP(response http.ResponseWriter, request *http.Request) {
+	s.connections.record(request)
 	if s.writeEvent(response, request) {
 		return
 	}
 	path := strings.TrimSuffix(request.URL.Path, "/")
+	if strings.HasPrefix(path, "/apis/coordination.k8s.io/") {
+		s.leases.ServeHTTP(response, request)
+		return
+	}
 	namespace, ofNamespace := strings.CutPrefix(path, "/api/v1/namespaces/")
 	namespace, ofNamespace = strings.CutSuffix(namespace, "/pods")
 	if path != "/api/v1/pods" && (!ofNamespace || namespace == "") {
@@ -84,6 +92,8 @@ func (s *server) control() http.Handler {
 			w.close()
 		}
 		s.collection.reset(int(number(request, "objects")))
+		s.leases.reset()
+		s.connections.reset()
 		for _, count := range []*atomic.Int64{&s.lists, &s.watches, &s.eventsCreated, &s.eventsPatched} {
 			count.Store(0)
 		}
@@ -104,8 +114,8 @@ func (s *server) control() http.Handler {
 		writeJSON(response, struct{}{})
 	})
 	mux.HandleFunc("/counts", func(response http.ResponseWriter, request *http.Request) {
-		writeJSON(response, map[string]int64{
-			"lists": s.lists.Load(), "watches": s.watches.Load(),
+		writeJSON(response, map[string]any{
+			"lists": s.lists.Load(), "watches": s.watches.Load(), "sent": s.connections.sent(),
 			"events_created": s.eventsCreated.Load(), "events_patched": s.eventsPatched.Load(),
 		})
 	})
@@ -129,7 +139,9 @@ func main() {
 	if len(templates) == 0 {
 		log.Fatalf("%s holds no pods", *pods)
 	}
-	s := &server{collection: &collection{templates: templates}, watchers: map[*watcher]struct{}{}}
+	s := &server{
+		collection: &collection{templates: templates}, leases: newLeases(), watchers: map[*watcher]struct{}{},
+	}
 	s.collection.reset(len(templates))
 	tlsConfig, err := selfSigned(*ca)
 	if err != nil {
@@ -137,7 +149,7 @@ func main() {
 	}
 	quiet := log.New(io.Discard, "", 0) // clients that leave in the middle of an answer
 	plain, secure, control := listen(), listen(), listen()
-	go serve(&http.Server{Handler: s, ErrorLog: quiet}, plain)
+	go serve(&http.Server{Handler: s, ErrorLog: quiet, ConnContext: withConnection}, countingListener{plain})
 	go serve(&http.Server{Handler: s, ErrorLog: quiet, TLSConfig: tlsConfig}, secure)
 	go serve(&http.Server{Handler: s.control()}, control)
 	if err := json.NewEncoder(os.Stdout).Encode(map[string]string{

@@ -10,13 +10,13 @@ import (
 // watcher is a client's watch. Only one goroutine writes to it at a time: its own until it is added to the server's
 // watchers, the flow's afterwards.
 type watcher struct {
-	namespace string
-	encoding  encoding
-	conn      net.Conn            // HTTP/1.1: taken over, so that many events are one write
-	response  http.ResponseWriter // HTTP/2
-	out       []byte
-	closed    chan struct{}
-	close     func()
+	selected selection
+	encoding encoding
+	conn     net.Conn            // HTTP/1.1: taken over, so that many events are one write
+	response http.ResponseWriter // HTTP/2
+	out      []byte
+	closed   chan struct{}
+	close    func()
 }
 
 const (
@@ -69,11 +69,16 @@ func (w *watcher) end() {
 
 // watch answers a WATCH: the initial events if they are asked for, and then what flows.
 func (s *server) watch(response http.ResponseWriter, request *http.Request, namespace string) {
+	selected, err := selectionOf(request, namespace)
+	if err != nil {
+		http.Error(response, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w := &watcher{
-		namespace: namespace,
-		encoding:  encodingFor(request.Header.Get("Accept")),
-		out:       make([]byte, 0, 2*flushSize),
-		closed:    make(chan struct{}),
+		selected: selected,
+		encoding: encodingFor(request.Header.Get("Accept")),
+		out:      make([]byte, 0, 2*flushSize),
+		closed:   make(chan struct{}),
 	}
 	w.close = sync.OnceFunc(func() { close(w.closed) })
 	if request.ProtoMajor == 1 {
@@ -120,7 +125,7 @@ func (s *server) initialEvents(w *watcher) {
 	c.mu.Unlock()
 	for object := range versions {
 		t := c.templateOf(object)
-		if w.namespace != "" && w.namespace != t.namespace {
+		if !w.selected.has(object, t) {
 			continue
 		}
 		c.mu.Lock()
