@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from aioinformer.sharding.sharding import Sharding
 from aioinformer.sharding.share import Share
 from aioinformer.testing import Simulation, simulate
 
-from .world import live_through
+from .world import SLOTS, Referee, Replica, Settled, live_through
 
 HISTORIES = 40
 """Histories of each run; ``make replicas`` runs 5,000."""
@@ -25,6 +26,26 @@ MOST = 120
 def test_no_key_is_in_two_hands_and_no_slot_waits_too_long(first: int) -> None:
     for seed in range(first, first + 10):
         simulate(live_through, seed=seed)
+
+
+def test_no_slot_moves_between_replicas_that_start_together() -> None:
+    async def scenario(world: Simulation) -> None:
+        gained: list[int] = []
+
+        def record(slots: Collection[int]) -> None:
+            gained.extend(slots)
+
+        referee = Referee(world)
+        for number in range(8):
+            replica = Replica(world, referee, f"replica-{number}", Random(number))
+            replica.sharding.share.on_gain.append(record)
+            referee.replicas.append(replica)
+        await world.eventually(Settled(referee), within=20.0, what="all slots are shared evenly")
+        assert sorted(gained) == list(range(SLOTS))
+        for replica in referee.replicas:
+            await replica.end()
+
+    simulate(scenario, seed=1)
 
 
 def _trust_half_a_lease(patch: pytest.MonkeyPatch) -> None:
