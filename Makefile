@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve bench-web browser count soak chaos failures migrations conformance fuzz edits simulate replicas mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-replicas bench-server bench-serve bench-web browser count soak chaos failures migrations conformance fuzz edits simulate replicas mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ bench-full: $(BENCH_STAMP) ## Measure all of benchmarks/matrix.toml in some hour
 
 bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in over an hour; writes docs/benchmarks-operators.md.
 	$(BENCH_BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
+
+bench-replicas: $(BENCH_STAMP) ## Measure 1, 2, 4 and 8 replicas that share 100,000 objects in ten minutes; writes docs/benchmarks-replicas.md.
+	$(BENCH_BIN)/python -m benchmarks.replicas --publish $(BENCH_ARGS)
 
 bench-web: $(BENCH_STAMP) ## Measure a FastAPI service while informers read in its process, in 20 minutes; writes docs/web.md.
 	$(BENCH_BIN)/python -m benchmarks.web --publish $(BENCH_ARGS)

@@ -1,0 +1,1 @@
+"""Replicas that share the work, measured. See docs/benchmarks-replicas.md."""
