@@ -355,8 +355,9 @@ class Sharding(Running):
         for slot in self.share.slots - wanted - self.share.leaving:
             self._begin_drain(slot)
         give = {slot for slot in self.share.leaving if not self.share.is_busy(slot)}
-        # A new member takes nothing in its first look: others that start at the same time announce themselves meanwhile.
-        take = {slot for slot in wanted if table.owners.get(slot) not in alive and me in table.members}
+        take = {slot for slot in wanted if table.owners.get(slot) not in alive}
+        if me not in table.members and alive.isdisjoint(table.owners.values()):
+            take.clear()  # until others that start at the same time have announced themselves, too
         gone = table.members - alive  # a replica that has just joined cannot know that yet
         if (give or take or gone or me not in table.members) and self._elector.is_leader:
             changed = table.change(me, give=give, take=take, gone=gone)
