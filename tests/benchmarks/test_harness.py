@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,20 +17,10 @@ from benchmarks.harness.processes import ReplayServer
 from benchmarks.harness.report import goals_table, render
 from benchmarks.harness.results import Machine, Results, summarize
 from benchmarks.pods import name_suffix, pod, uid, write_templates
-from tests.go_build import require_build
 
 pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes minutes
 
 MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1", "3.11")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayServer]:
-    folder = tmp_path_factory.mktemp("replay")
-    write_templates(folder / "pods.jsonl", 150)
-    binary = require_build(lambda: BUILDERS["replay-server"].ensure() / "replay-server", None)
-    with ReplayServer(binary, folder / "pods.jsonl", folder / "ca.pem", [0]) as running:
-        yield running
 
 
 @pytest.mark.parametrize("initial", ["list", "watchlist"])

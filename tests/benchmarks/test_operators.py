@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +16,6 @@ from benchmarks.harness.matrix import Client, Matrix, Phase, Scenario, load
 from benchmarks.harness.processes import ReplayServer, Server
 from benchmarks.harness.results import Machine, Results
 from benchmarks.operators import QueueFigure, queue_table, split
-from benchmarks.pods import write_templates
 from benchmarks.real_server import STRIDE, RealServer
 from tests.go_build import require_build
 
@@ -25,15 +23,6 @@ pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes m
 
 MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1", "3.11")
 PHASES = [Phase("fast", events=250), Phase("paced", events=100, rate=500.0, stamped=True)]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayServer]:
-    folder = tmp_path_factory.mktemp("replay")
-    write_templates(folder / "pods.jsonl", 150)
-    binary = require_build(lambda: BUILDERS["replay-server"].ensure() / "replay-server", None)
-    with ReplayServer(binary, folder / "pods.jsonl", folder / "ca.pem", [0]) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +13,16 @@ import pytest
 
 from aioinformer.sharding.slots import selector_of, slot_of
 from aioinformer.testing.storage.shards import ShardSelector
-from benchmarks.building import BUILDERS
 from benchmarks.harness.processes import ReplayServer
 from benchmarks.harness.results import Machine, Results
-from benchmarks.pods import uid, write_templates
+from benchmarks.pods import uid
 from benchmarks.replicas import measuring, report
 from benchmarks.replicas.measuring import Load, measure
-from tests.go_build import require_build
 
 pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes minutes
 
 MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1", "3.11")
 SLOTS = 16
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayServer]:
-    folder = tmp_path_factory.mktemp("replay")
-    write_templates(folder / "pods.jsonl", 150)
-    binary = require_build(lambda: BUILDERS["replay-server"].ensure() / "replay-server", None)
-    with ReplayServer(binary, folder / "pods.jsonl", folder / "ca.pem", [0]) as running:
-        yield running
 
 
 def ask(server: ReplayServer, path: str, *, method: str = "GET", body: Any = None, **query: Any) -> Any:
