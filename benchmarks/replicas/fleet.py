@@ -33,7 +33,6 @@ class State(msgspec.Struct):
 
     cpu: float
     owned: list[int]
-    identity: str
     objects: int
     reconciles: int
     reconciled_at: int

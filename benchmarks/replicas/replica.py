@@ -59,7 +59,6 @@ class Replica:
         return {
             "cpu": time.process_time(),
             "owned": [slot for slot in state.owned if slot not in state.leaving],
-            "identity": state.identity,
             "objects": len(self._informer.indexer),
             "reconciles": self._reconciles,
             "reconciled_at": self._reconciled_at,

@@ -39,6 +39,7 @@ SCALED = {
 ROWS = (
     Row("idle process before it reads, MiB", "memory.idle_mb", 0),
     Row("memory of the share, above that, MiB", "memory.share_mb", 1),
+    Row("memory in all, MiB", "memory.total_mb", 0),
     Row("peak while it syncs, above that, MiB", "memory.peak_mb", 1),
     Row("CPU to sync, s", "sync.cpu_s", 2),
     Row("read to sync, MiB", "sync.sent_mb", 1),
