@@ -122,6 +122,10 @@ class ReplayServer:
         """Return the numbers of lists, watches, and requests that wrote Events since ``configure``."""
         return self._ask("counts")
 
+    def sent(self) -> dict[str, int]:
+        """Return the bytes sent over plain HTTP since ``configure``, by User-Agent."""
+        return self._ask("sent")
+
     def _ask(self, path: str, **query: float) -> dict[str, Any]:
         url = f"{self._control}/{path}?{urllib.parse.urlencode(query)}"
         try:

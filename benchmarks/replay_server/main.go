@@ -3,8 +3,8 @@
 //	replay_server -pods FILE -ca FILE
 //
 // writes the certificate that its own is signed with, and prints a line of JSON that says where it listens. Requests to
-// "control" say what it is to do: /configure?objects=N, /flow?events=N&rate=R&watchers=W&seconds=S, /expire, /counts, whose "sent" has the bytes
-// that clients of plain HTTP got, by User-Agent.
+// "control" say what it is to do: /configure?objects=N, /flow?events=N&rate=R&watchers=W&seconds=S, /expire, /counts, and
+// /sent: the bytes that clients of plain HTTP got, by User-Agent.
 // It ends with its standard input.
 package main
 
@@ -114,10 +114,13 @@ func (s *server) control() http.Handler {
 		writeJSON(response, struct{}{})
 	})
 	mux.HandleFunc("/counts", func(response http.ResponseWriter, request *http.Request) {
-		writeJSON(response, map[string]any{
-			"lists": s.lists.Load(), "watches": s.watches.Load(), "sent": s.connections.sent(),
+		writeJSON(response, map[string]int64{
+			"lists": s.lists.Load(), "watches": s.watches.Load(),
 			"events_created": s.eventsCreated.Load(), "events_patched": s.eventsPatched.Load(),
 		})
+	})
+	mux.HandleFunc("/sent", func(response http.ResponseWriter, request *http.Request) {
+		writeJSON(response, s.connections.sent())
 	})
 	return mux
 }

@@ -64,9 +64,10 @@ class ReplicaProcess(ClientProcess):
         """
         began = time.monotonic()
         self._process.send_signal(signal_number)
-        try:
+        status: int | None = None
+        with suppress(subprocess.TimeoutExpired):
             status = self._process.wait(GOODBYE)
-        except subprocess.TimeoutExpired:
+        if status is None:
             self._fail(f"did not end within {GOODBYE:g} s of {signal_number.name}")
         if status not in (0, -signal.SIGKILL):
             self._fail(f"exited with status {status}")
@@ -115,7 +116,7 @@ class Fleet:
 
     def sent(self) -> list[int]:
         """Return the bytes that the server has sent to each."""
-        sent = self._server.counts()["sent"]
+        sent = self._server.sent()
         return [sent.get(replica.name, 0) for replica in self.replicas]
 
     def wait(self, is_done: Callable[[list[State]], bool], what: str) -> list[State]:

@@ -141,7 +141,7 @@ def roll(fleet: Fleet, server: ReplayServer, replicas: int, load: Load, values: 
         fleet.start().send("run")
         fleet.wait_balanced()
         fleet.wait_quiet()
-    began = time.monotonic()
+    began = ended = time.monotonic()
     reconciles = 0
     stops = []
     with fleet.watch_table() as longest_free:
@@ -155,7 +155,8 @@ def roll(fleet: Fleet, server: ReplayServer, replicas: int, load: Load, values: 
             fleet.wait_balanced()
             states = fleet.wait_quiet()
             reconciles += sum(state.reconciles for state in states)
-        values["rolling.s"] = max(state.reconciled_at for state in states) / 1e9 - began
+            ended = max(state.reconciled_at for state in states) / 1e9
+    values["rolling.s"] = ended - began
     values["rolling.free_s"] = max(longest_free.values())
     values["rolling.stop_s"] = max(stops)
     values["rolling.reconciles"] = reconciles / load.objects
