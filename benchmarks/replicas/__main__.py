@@ -33,14 +33,16 @@ def main() -> None:
     parser.add_argument("--encoding", choices=["protobuf", "json"], default="protobuf")
     parser.add_argument("--report", action="store_true", help="only write the report again")
     parser.add_argument(
-        "--publish", action="store_true", help="also write docs/benchmarks-replicas.md and its plots"
+        "--publish",
+        action="store_true",
+        help="also write docs/benchmarks-replicas.md, except for --quick and JSON",
     )
     options = parser.parse_args()
     console = Console()
     path = BUILDS / "runs" / f"replicas-{'quick' if options.quick else 'bench'}-{options.encoding}.jsonl"
     results = Results.load(path) if options.report else measure_all(path, options, console)
     console.print(Markdown(render(results)))
-    if options.publish:
+    if options.publish and not options.quick and options.encoding == "protobuf":
         publish(results)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from ..building import FOLDER
 from ..harness.goals import Goal, Where, judge
 from ..harness.plots import Plot, draw
@@ -127,8 +129,10 @@ def _show(cell: Cell, row: Row) -> str:
 
 
 def publish(results: Results) -> None:
-    """Write the report between the marks of the page, and its plots."""
-    drawn = draw(summarize(results), PAGE.parent / PAGE.stem, PLOTS)
+    """Write the report between the marks of the page, its plots, and the figures for docs/capacity.md."""
+    summary, folder = summarize(results), PAGE.parent / PAGE.stem
+    drawn = draw(summary, folder, PLOTS)
+    (folder / "results.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
     plots = "\n".join(f"![{title}]({PAGE.stem}/{name})\n" for title, name in drawn.items())
     before, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}\n{render(results)}\n\n{plots}\n{END}{rest.partition(END)[2]}")
