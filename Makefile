@@ -144,7 +144,7 @@ simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), J
 	  --from $(or $(FROM),0) --jobs $(or $(JOBS),1) $(if $(STATE),--state $(STATE)))
 
 replicas: $(STAMP) ## Simulate HISTORIES (5000) of replicas that share the work, then run 8 as processes on a real kube-apiserver.
-	$(BIN)/python -m tests.sharding.campaign $(or $(HISTORIES),5000)
+	$(BIN)/python -m tests.sharding.campaign --histories $(or $(HISTORIES),5000) --from $(or $(FROM),0) --jobs $(or $(JOBS),1) $(if $(STATE),--state $(STATE))
 	$(BIN)/python -m tests.sharding.processes
 
 mutants: $(STAMP) ## Plant bugs in a copy of the package and measure how soon the simulation finds each.

@@ -1,37 +1,94 @@
-"""Many histories of replicas that share the work.
+"""Many histories of replicas that share the work, from the command line.
 
-python -m tests.sharding.campaign 5000
+python -m tests.sharding.campaign --histories 5000
+python -m tests.sharding.campaign --histories 5000 --jobs 2 --state state.json   # can be gone on with
+python -m tests.sharding.campaign --seed 7      # one, shrunk if it fails
 """
 
 from __future__ import annotations
 
-import logging
+import gc
+import resource
 import sys
-from time import perf_counter
+from collections import Counter
+from collections.abc import Iterator
+from time import process_time
+from typing import Self
 
 from aioinformer.testing import Simulation, simulate
+from tests.testing.simulation.campaign import new_parser, quiet, run_campaign, say
+from tests.testing.simulation.tally import HOURS, Failure, Tally
 
 from .world import BOUND, Referee, live_through
 
+PORTION = 10
+"""How many histories are reported together."""
 
-def main(first: int, last: int) -> None:
-    """Run histories, and say the longest that a slot was without an owner after the last failure."""
-    logging.getLogger("aioinformer").propagate = False
-    started, longest, works = perf_counter(), 0.0, 0
-    for seed in range(first, last):
-        referees: list[Referee] = []
 
-        async def scenario(world: Simulation, report: list[Referee] = referees) -> None:
-            await live_through(world, report=report.append)
+class SharedTally(Tally):
+    """A sum over histories of replicas.
 
-        simulate(scenario, seed=seed)
-        longest = max(longest, referees[0].longest)
-        works += referees[0].works
-    print(  # noqa: T201
-        f"{last - first} histories in {perf_counter() - started:.0f} s: {works} works, none in two hands; the longest "
-        f"without an owner {longest:.1f} s of {BOUND:g} s"
-    )
+    Attributes:
+        longest: The most seconds that a slot was without an owner after the last failure.
+    """
+
+    longest: float = 0.0
+
+    def add(self, more: Self) -> None:
+        super().add(more)
+        self.longest = max(self.longest, more.longest)
+
+    def lines(self) -> Iterator[str]:
+        yield from super().lines()
+        yield f"{self.longest:12.1f} s was a slot without an owner at most, of {BOUND:g} s"
+
+
+def live(seed: int, *, shrink: bool) -> tuple[Referee, float]:
+    """Run the history of a seed; return its referee and its virtual seconds. Raises its failure."""
+    referees: list[Referee] = []
+
+    async def scenario(world: Simulation) -> None:
+        await live_through(world, report=referees.append)
+
+    history = simulate(scenario, seed=seed, shrink=shrink)
+    return referees[0], history.entries[-1].time
+
+
+def explore(seeds: range) -> SharedTally:
+    """Run the histories of these seeds."""
+    began = process_time()
+    tally = SharedTally(seeds.start, seeds.stop)
+    happened: Counter[str] = Counter()
+    for seed in seeds:
+        try:
+            referee, seconds = live(seed, shrink=False)
+        except Exception as error:
+            tally.failures.append(Failure(seed, f"{type(error).__name__}: {error}"))
+            continue
+        happened["claims of keys"] += referee.works
+        hours: dict[str, float] = {HOURS: seconds / 3600}
+        happened.update(hours)
+        tally.longest = max(tally.longest, referee.longest)
+    gc.collect()  # a simulation collects only what is young
+    tally.cpu = process_time() - began
+    tally.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    tally.happened = dict(happened)
+    return tally
+
+
+def main() -> int:
+    parser = new_parser(__doc__)
+    parser.add_argument("--seed", type=int, help="this one only; a failure is shrunk and told in full")
+    given = parser.parse_args()
+    if given.seed is not None:
+        quiet()
+        referee, seconds = live(given.seed, shrink=True)
+        say(
+            f"{referee.works} claims in {seconds / 60:.0f} virtual minutes; {referee.longest:.1f} s without an owner"
+        )
+        return 0
+    return run_campaign(given, explore, lambda first: SharedTally(first, first), PORTION)
 
 
 if __name__ == "__main__":
-    main(0, int(sys.argv[1])) if len(sys.argv) == 2 else main(*map(int, sys.argv[1:3]))
+    sys.exit(main())

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import TypeVar
 
 from aioinformer.testing.simulation.outcome import Outcome
 from aioinformer.testing.simulation.run import run_once
@@ -25,6 +26,8 @@ from aioinformer.testing.simulation.shrink import shrunk
 from .informers import history_of, scenario_of
 from .settings import setting
 from .tally import Failure, Tally, happenings
+
+T = TypeVar("T", bound=Tally)
 
 PORTION = 100
 """How many histories are reported together."""
@@ -61,16 +64,18 @@ def quiet() -> None:
     gc.freeze()
 
 
-def campaign(seeds: Iterable[range], jobs: int, report: Callable[[Tally], bool]) -> None:
+def campaign(
+    run: Callable[[range], T], seeds: Iterable[range], jobs: int, report: Callable[[T], bool]
+) -> None:
     """Run histories and report each portion in the order of its seeds, until the report says to stop."""
     if jobs == 1:
         quiet()
         for portion in seeds:
-            if not report(explore(portion)):
+            if not report(run(portion)):
                 return
         return
     with ProcessPoolExecutor(jobs, initializer=quiet) as pool:
-        for tally in pool.map(explore, seeds):
+        for tally in pool.map(run, seeds):
             if not report(tally):
                 pool.shutdown(cancel_futures=True)
                 return
@@ -129,32 +134,39 @@ class Progress:
         )
 
 
-def main() -> int:
+def new_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser of the options that ``run_campaign`` reads."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--histories", type=int, default=1000)
     parser.add_argument("--from", dest="first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seed", type=int, help="this one only, told in full")
     parser.add_argument("--state", type=Path, help="where to write how far it is, and go on from")
     parser.add_argument("--stop", action="store_true", help="stop at the first failure")
-    parser.add_argument("--cpu", type=int, help="seconds of CPU after which it is killed")
-    given = parser.parse_args()
-    if given.cpu is not None:
-        resource.setrlimit(resource.RLIMIT_CPU, (given.cpu, given.cpu))
-    if given.seed is not None:
-        return 0 if tell(given.seed) else 1
+    return parser
 
-    tally = Tally(given.first, given.first)
+
+def run_campaign(
+    given: argparse.Namespace, run: Callable[[range], T], empty: Callable[[int], T], portion: int
+) -> int:
+    """Run the histories that the options ask for, print progress and the table, and return the exit code.
+
+    Args:
+        given: The options.
+        run: Runs the histories of some seeds.
+        empty: Returns a tally of no histories that begins at a seed.
+        portion: How many histories are reported together.
+    """
+    tally = empty(given.first)
     if given.state is not None and given.state.exists():
-        tally = Tally.read(given.state)
+        tally = type(tally).read(given.state)
         if tally.first != given.first:
-            parser.error(f"{given.state} is of histories from seed {tally.first}, not {given.first}")
+            sys.exit(f"{given.state} is of histories from seed {tally.first}, not {given.first}")
     end = given.first + given.histories
     progress = Progress(tally, end)
 
-    def report(new: Tally) -> bool:
+    def report(new: T) -> bool:
         tally.add(new)
         for failure in new.failures:
             say(f"seed {failure.seed}: {failure.error}")
@@ -163,10 +175,24 @@ def main() -> int:
         progress.tell()
         return not (given.stop and new.failures)
 
-    campaign(portions(range(tally.next, end), 5 if given.stop else PORTION), given.jobs, report)
+    campaign(run, portions(range(tally.next, end), portion), given.jobs, report)
     for line in tally.lines():
         say(line)
     return 1 if tally.failures else 0
+
+
+def main() -> int:
+    parser = new_parser(__doc__)
+    parser.add_argument("--seed", type=int, help="this one only, told in full")
+    parser.add_argument("--cpu", type=int, help="seconds of CPU after which it is killed")
+    given = parser.parse_args()
+    if given.cpu is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (given.cpu, given.cpu))
+    if given.seed is not None:
+        return 0 if tell(given.seed) else 1
+    return run_campaign(
+        given, explore, lambda first: Tally(first, first), portion=5 if given.stop else PORTION
+    )
 
 
 if __name__ == "__main__":

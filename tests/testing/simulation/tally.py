@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -60,7 +60,7 @@ class Tally(msgspec.Struct):
         """Histories in a second of CPU."""
         return self.histories / max(self.cpu, 1e-9)
 
-    def add(self, more: Tally) -> None:
+    def add(self, more: Self) -> None:
         """Add the histories that follow."""
         assert more.first == self.next
         self.next = more.next
@@ -85,7 +85,7 @@ class Tally(msgspec.Struct):
         aside.replace(file)
 
     @classmethod
-    def read(cls, file: Path) -> Tally:
+    def read(cls, file: Path) -> Self:
         """Load the saved tally."""
         return msgspec.convert(json.loads(file.read_text()), cls)
 
