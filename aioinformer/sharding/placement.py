@@ -63,6 +63,13 @@ class Placement:
         slot = self._slot.get(key)
         return self._gone.get(key) if slot is None else slot
 
+    def get(self, key: str) -> int | None:
+        """Return the slot of an object that was handed on and is not deleted; None for others."""
+        return self._slot.get(key)
+
+    def __getitem__(self, key: str) -> int:
+        return self._slot[key]
+
     def __contains__(self, key: str) -> bool:
         return key in self._slot
 
@@ -102,6 +109,10 @@ class Placement:
         """Yield the objects in some slots."""
         for slot in slots:
             yield from list(self._keys.get(slot, ()))
+
+    def keys_outside(self, slots: Collection[int]) -> Iterator[str]:
+        """Yield the objects that are in none of some slots."""
+        yield from self.keys_in(self._keys.keys() - set(slots))
 
     def counts(self) -> dict[int, int]:
         """Return the number of objects in each slot that has some. May be read in any thread."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import Any, cast
 
 import anyio
@@ -155,7 +153,8 @@ class ShardedListWatch(ResourceListWatch):
         try:
             while True:
                 slots = self._share.slots
-                for batch in self._leave(self._covered - slots, version):
+                self._covered &= slots
+                for batch in self._leave(slots, version):
                     yield batch
                 if gained := slots - self._covered:
                     newest = version
@@ -216,8 +215,12 @@ class ShardedListWatch(ResourceListWatch):
                 continue
             version = obj.resource_version or version
             slot, key = placement.slot_for(obj), obj.key
-            if slot in floors and obj.resource_version.isdigit() and number_of(version) <= floors[slot]:
-                continue
+            if obj.resource_version.isdigit():
+                # The object may have had another uid or owner in a list that came with a slot.
+                known_in = placement.get(key)
+                floor = max(floors.get(slot, 0), 0 if known_in is None else floors.get(known_in, 0))
+                if number_of(version) <= floor:
+                    continue
             if slot not in slots:
                 if key in placement:  # it belongs to another group now
                     placement.remove(key, is_deleted=False)
@@ -230,36 +233,53 @@ class ShardedListWatch(ResourceListWatch):
             kept.append(WatchEvent(event.type, obj))
         return kept, version
 
-    def _leave(self, lost: frozenset[int], version: str) -> Iterator[list[WatchEvent]]:
-        """Yield DELETED events for the objects of slots that went."""
-        self._covered -= lost
-        keys = deque(self.placement.keys_in(lost))
-        while keys:
+    def _leave(self, slots: Collection[int], version: str) -> Iterator[list[WatchEvent]]:
+        """Yield DELETED events for the objects outside these slots, also for those of a stream that broke off."""
+        keys = list(self.placement.keys_outside(slots))
+        for begin in range(0, len(keys), BATCH):
             batch = []
-            for key in islice(iter(keys), BATCH):
-                obj = None if self._store is None else self._store.find_any(key)
-                batch.append(WatchEvent(DELETED, _stub(key) if obj is None else obj))
-            for _ in batch:
-                self.placement.remove(keys.popleft(), is_deleted=False)
+            for key in keys[begin : begin + BATCH]:
+                batch.append(WatchEvent(DELETED, self._last_state(key)))
+                self.placement.remove(key, is_deleted=False)
             yield [*batch, _bookmark(version)]
 
     async def _gain(
         self, gained: frozenset[int], version: str
     ) -> AsyncIterator[tuple[str, list[WatchEvent]]]:
-        """List the slots that came. Yields ADDED events, each batch with the version of the list as far as known."""
+        """List the slots that came. Yields ADDED events, each batch with the version of the list as far as known.
+
+        An earlier list of these slots may have broken off: DELETED events follow for its objects that are gone.
+        """
         newest = ""
         options = ListOptions(
             resource_version=version, resource_version_match="NotOlderThan" if version else ""
         )
-        async for piece in self._list_slots(gained, options, self.placement):
+        listed = Placement(self._grouping, self._share.count)
+        async for piece in self._list_slots(gained, options, listed):
             newest = piece.resource_version or newest
             items = list(piece.items)
             for begin in range(0, len(items) or 1, BATCH):
                 batch = [WatchEvent(ADDED, item) for item in items[begin : begin + BATCH]]
+                for event in batch:
+                    if isinstance(event.object, KubeObject):
+                        key = event.object.key
+                        self.placement.put(key, listed[key])
                 if version:
                     batch.append(_bookmark(version))
                 yield newest, batch
-        yield newest, [_bookmark(version or newest)]
+        gone = [key for key in self.placement.keys_in(gained) if key not in listed]
+        deleted = [WatchEvent(DELETED, self._last_state(key)) for key in gone]
+        for key in gone:
+            self.placement.remove(key, is_deleted=True)
+        yield newest, [*deleted, _bookmark(version or newest)]
+
+    def _last_state(self, key: str) -> Any:
+        """Return an object from the store; of one that is not there only its key is known."""
+        obj = None if self._store is None else self._store.find_any(key)
+        if obj is not None:
+            return obj
+        namespace, _, name = key.rpartition("/")
+        return KubeObject.from_dict({"metadata": {"namespace": namespace, "name": name}})
 
 
 def _head_of(value: Any, piece: ListResult | None = None) -> KubeObject | None:
@@ -270,12 +290,6 @@ def _head_of(value: Any, piece: ListResult | None = None) -> KubeObject | None:
         return KubeObject.from_bytes(value, None if piece is None else piece.type_meta)
     except (DecodeError, TypeError):
         return None
-
-
-def _stub(key: str) -> KubeObject:
-    """Return an object that has nothing but its key: of the last state nothing is known."""
-    namespace, _, name = key.rpartition("/")
-    return KubeObject.from_dict({"metadata": {"namespace": namespace, "name": name}})
 
 
 def _bookmark(version: str) -> WatchEvent:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from time import process_time
 from typing import Self
 
+from aioinformer._core.tasks import only_error_of
 from aioinformer.testing import Simulation, simulate
 from tests.testing.simulation.campaign import new_parser, quiet, run_campaign, say
 from tests.testing.simulation.tally import HOURS, Failure, Tally
@@ -63,7 +64,8 @@ def explore(seeds: range) -> SharedTally:
         try:
             referee, seconds = live(seed, shrink=False)
         except Exception as error:
-            tally.failures.append(Failure(seed, f"{type(error).__name__}: {error}"))
+            cause = only_error_of(error)
+            tally.failures.append(Failure(seed, f"{type(cause).__name__}: {cause}"))
             continue
         happened["claims of keys"] += referee.works
         hours: dict[str, float] = {HOURS: seconds / 3600}

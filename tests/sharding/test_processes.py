@@ -20,4 +20,6 @@ async def test_replicas_that_join_stop_and_are_killed_share_the_work(
     result = await rehearse(control_plane, tmp_path, objects=100, replicas=3, events=5, seed=3)
     assert result.kills >= 1
     assert not result.overlaps
-    assert result.longest_takeover < LEASE_DURATION + 10.0  # on a machine that has other work
+    assert (
+        max(takeover.since_kill for takeover in result.takeovers) < LEASE_DURATION + 10.0
+    )  # on a machine that has other work
