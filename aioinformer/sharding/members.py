@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 Spec = Mapping[str, Any]
 
+LONGEST_LEASE = 3600.0
+"""Seconds after which a replica counts as gone, whatever duration its Lease claims."""
+
 
 class _Seen(NamedTuple):
     """The state of a Lease, and when it was first read.
@@ -52,11 +55,16 @@ class Members:
             spec = leases.get(identity)
             seen = self._seen.get(identity)
             if seen is None or (seen.spec != spec and spec is not None):
-                duration = (spec or {}).get("leaseDurationSeconds") or self._lease_duration
-                self._seen[identity] = _Seen(spec, asked_at, float(duration))
+                self._seen[identity] = _Seen(spec, asked_at, self._duration_of(spec or {}))
         for identity in self._seen.keys() - known:
             del self._seen[identity]
         self._ended &= known
+
+    def _duration_of(self, spec: Spec) -> float:
+        duration = spec.get("leaseDurationSeconds")
+        if not isinstance(duration, int) or duration <= 0:
+            return self._lease_duration
+        return min(float(duration), LONGEST_LEASE)
 
     def record_end(self, identity: str) -> None:
         """Record that an identity of this process has ended: all its work has."""

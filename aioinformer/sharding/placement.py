@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
+from .._core.cancellation import CALL_ERRORS
+from .._core.failure_log import FailureLog
+from ..errors import message_of
 from ..objects.kube_object import KubeObject
 from .slots import UID_FIELD, slot_of
+
+logger = logging.getLogger(__name__)
 
 MOST_GONE = 65_536
 """Deleted objects whose slots are remembered, until they are reconciled."""
@@ -37,6 +43,23 @@ def uid_of_owner(obj: KubeObject) -> str:
 BY_UID = Grouping(lambda obj: obj.uid, UID_FIELD)
 BY_NAMESPACE = Grouping(lambda obj: obj.namespace, NAMESPACE_FIELD)
 BY_OWNER = Grouping(uid_of_owner)
+
+
+def by_function(function: Callable[[KubeObject], str]) -> Grouping:
+    """Return the grouping by a user's function. An object for which it fails is grouped by its uid, on all replicas."""
+    failures = FailureLog("key", logger)
+
+    def text_of(obj: KubeObject) -> str:
+        try:
+            text = function(obj)
+            text.encode()
+        except CALL_ERRORS as error:
+            line = "the key of %s is not known, so its uid decides about its slot: the function failed: %s"
+            failures.log(error, line, obj.key, message_of(error))
+            return obj.uid
+        return text
+
+    return Grouping(text_of)
 
 
 class Placement:

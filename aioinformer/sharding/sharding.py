@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ from random import Random, SystemRandom
 from typing import Any, Literal
 
 import anyio
+from msgspec.structs import replace
 
 from .._core.callables import require_plain
 from .._core.cancellation import maybe_await
@@ -34,8 +36,8 @@ from ..listwatch.list_watch import ListWatch, ResourceListWatch
 from ..objects.kube_object import KubeObject
 from ..resources import Resource
 from .assignment import assign
-from .members import Members
-from .placement import BY_NAMESPACE, BY_OWNER, BY_UID, Grouping
+from .members import LONGEST_LEASE, Members
+from .placement import BY_NAMESPACE, BY_OWNER, BY_UID, Grouping, by_function
 from .reading import ShardedListWatch
 from .share import Claim, Share
 from .slots import MOST_SLOTS, show_slots, slot_of
@@ -83,7 +85,8 @@ class Sharding(Running):
         slots: The number of slots: the same for all replicas, and it must not change while one runs. Several times the
             number of replicas, so that they get about the same load.
         key: What decides about the slot of an object: its ``"uid"``, its ``"namespace"``, or a plain function of a
-            KubeObject that returns a text. Objects of one text stay together. Servers cannot select by a function.
+            KubeObject that returns a text. Objects of one text stay together. Servers cannot select by a function. An
+            object for which it fails is grouped by its uid.
         move_grace: Seconds that running work may take to end when its slot moves; then it is cancelled.
         lease_duration: As for LeaderElector.
         renew_deadline: As for LeaderElector.
@@ -121,6 +124,10 @@ class Sharding(Running):
         if not 1 <= slots <= MOST_SLOTS:
             raise ConfigError(f"slots must be from 1 to {MOST_SLOTS}, not {slots}")
         require_seconds("move_grace", move_grace)
+        if lease_duration > LONGEST_LEASE:
+            raise ConfigError(
+                f"lease_duration must be at most {LONGEST_LEASE:g} seconds, not {lease_duration:g}"
+            )
         self._groupings: dict[str, Grouping] = {"uid": BY_UID, "owner": BY_OWNER}
         if key == "namespace":
             self._groupings = dict.fromkeys(self._groupings, BY_NAMESPACE)
@@ -128,7 +135,9 @@ class Sharding(Running):
             if not callable(key):
                 raise ConfigError(f"key must be 'uid', 'namespace' or a function, not {key!r}")
             require_plain("key", key)
-            self._groupings = dict.fromkeys(self._groupings, Grouping(key))
+            self._groupings = dict.fromkeys(self._groupings, by_function(key))
+        self._key = key if isinstance(key, str) else "function"
+        self._member_name = re.compile(rf"{name}-[0-9a-f]{{12}}")
         self._client = Client.of(client)
         self.name = name
         self.namespace = namespace
@@ -151,6 +160,7 @@ class Sharding(Running):
         self._wake = asyncio.Event()
         self._readers: list[ShardedListWatch] = []
         self._left_behind = ""
+        self._other_reads: tuple[str, ...] = ()
         self._moves = 0
         self._moved_at: float | None = None
         self._asked_at = 0.0
@@ -359,7 +369,8 @@ class Sharding(Running):
         if me not in table.members and alive.isdisjoint(table.owners.values()):
             take.clear()  # until others that start at the same time have announced themselves, too
         gone = table.members - alive  # a replica that has just joined cannot know that yet
-        if (give or take or gone or me not in table.members) and self._elector.is_leader:
+        is_due = give or take or gone or me not in table.members or self._table_name not in leases
+        if is_due and self._elector.is_leader:
             changed = table.change(me, give=give, take=take, gone=gone)
             if not await self._write(leases.get(self._table_name), changed):
                 return 0.0
@@ -378,12 +389,40 @@ class Sharding(Running):
             raise TransportError(
                 f"the Leases of {self.name} in {self.namespace} were not listed within {self._renew_deadline / 2:g} s"
             )
-        leases: dict[str, Mapping[str, Any]] = {lease["metadata"]["name"]: lease for lease in listed}
-        self._table = Table.of(leases.get(self._table_name, {}), self.slots)
+        leases: dict[str, Mapping[str, Any]] = {
+            name: lease
+            for lease in listed
+            if (name := lease["metadata"]["name"]) == self._table_name or self._member_name.fullmatch(name)
+        }
+        table = leases.get(self._table_name)
+        if table is None and self._table.members:
+            logger.warning(
+                "%r: the Lease %s was deleted; it is written again as it was last read", self, self._table_key
+            )
+        else:
+            self._table = Table.of(table or {}, self.slots, self._key)
+            self._compare_reads(self._table.reads)
         specs = {name: lease.get("spec") or {} for name, lease in leases.items() if name != self._table_name}
         self._members.observe(specs, self._table.members, asked_at)
         self._asked_at = asked_at
         return leases
+
+    @property
+    def _reads(self) -> tuple[str, ...]:
+        """The collections whose objects are shared by themselves."""
+        return tuple(sorted({reader.description for reader in self._readers if reader.shard_by == "uid"}))
+
+    def _compare_reads(self, reads: tuple[str, ...]) -> None:
+        """Warn of another program with the same name: its replicas would leave this program's objects alone."""
+        if reads == self._other_reads:
+            return
+        self._other_reads = reads
+        if reads and self._reads and not set(reads) & set(self._reads):
+            logger.warning(
+                "%r: a replica of this Sharding reads %s, and this one reads %s. If they are different programs, give "
+                "each a name of its own: in slots of the other program no object of this one is processed",
+                self, ", ".join(reads), ", ".join(self._reads),
+            )  # fmt: skip
 
     @property
     def _table_key(self) -> str:
@@ -395,7 +434,7 @@ class Sharding(Running):
 
     async def _write(self, lease: Mapping[str, Any] | None, table: Table) -> bool:
         """Write the table over the version that was read; return False if another replica was first."""
-        annotations = {OWNERS: table.annotation()}
+        annotations = {OWNERS: replace(table, key=self._key, reads=self._reads).annotation()}
         try:
             if lease is None:
                 metadata: dict[str, Any] = {
@@ -407,9 +446,23 @@ class Sharding(Running):
                 metadata = dict(lease["metadata"])
                 metadata["annotations"] = (metadata.get("annotations") or {}) | annotations
                 await self._leases.update({**lease, "metadata": metadata})
-        except (ConflictError, AlreadyExistsError, NotFoundError):
+        except AlreadyExistsError:
+            await self._require_own_table()
+            return False
+        except (ConflictError, NotFoundError):
             return False
         return True
+
+    async def _require_own_table(self) -> None:
+        """Check that the Lease that exists is that of this Sharding, and no other program's."""
+        with suppress(NotFoundError):
+            lease = await self._leases.get(self._table_key)
+            labels = lease["metadata"].get("labels") or {}
+            if labels.get(LABEL_NAME) != self.name:
+                raise ConfigError(
+                    f"the Lease {self._table_key} exists and lacks the label {LABEL_NAME}={self.name}: another program "
+                    "uses it, so give this Sharding another name; or restore the label"
+                )
 
     def _adopt(self, owned: set[int]) -> None:
         """Take what the table says about this replica. A slot that it has begun to give back stays so."""
@@ -420,6 +473,8 @@ class Sharding(Running):
         self._moved_at = asyncio.get_running_loop().time()
         logger.info("%r: this replica owns the slots %s", self, show_slots(owned))
         self.share.change(owned)
+        for slot in before - owned:  # what this replica gave back has no work; others were taken from it
+            self.share.cancel_work(slot)
 
     def _begin_drain(self, slot: int) -> None:
         """Let no more work begin in a slot, and give it back once the running work has ended."""

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 import anyio
 
+from .._core.cancellation import CALL_ERRORS
+
+logger = logging.getLogger(__name__)
+
 
 class Claim:
     """Work on an object of a slot. The slot is not given back before ``end`` is called."""
 
-    __slots__ = ("_share", "cancel", "slot")
+    __slots__ = ("_cancel", "_share", "slot")
 
     def __init__(self, share: Share, slot: int, cancel: Callable[[], object]) -> None:
         self._share = share
         self.slot = slot
-        self.cancel = cancel
+        self._cancel: Callable[[], object] | None = cancel
+
+    def cancel(self) -> None:
+        """Cancel the work, once."""
+        cancel, self._cancel = self._cancel, None
+        if cancel is not None:
+            try:
+                cancel()
+            except CALL_ERRORS:
+                logger.exception("the function that cancels work in slot %d failed", self.slot)
 
     def end(self) -> None:
         """Record that the work has ended."""

@@ -122,6 +122,7 @@ def test_sharding_and_leader_election_exclude_each_other() -> None:
         ({"slots": 2000}, "slots must be from 1 to 1024"),
         ({"key": "name"}, "key must be 'uid', 'namespace' or a function"),
         ({"lease_duration": 1.0}, "lease_duration"),
+        ({"lease_duration": 7200.0}, "lease_duration must be at most 3600 seconds"),
         ({"move_grace": -1.0}, "move_grace"),
     ],
 )

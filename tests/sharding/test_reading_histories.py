@@ -13,6 +13,7 @@ from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer, Tran
 from aioinformer._core.tasks import finish
 from aioinformer.client.transport import JSON, ByteStream, Query
 from aioinformer.sharding import Sharding
+from aioinformer.sharding.reading import ShardedListWatch
 from aioinformer.testing import Simulation, simulate
 
 from .world import ReadingLink
@@ -71,7 +72,9 @@ class ReadingHistory:
         self.sharding = Sharding(world.client, "demo", "default", slots=SLOTS, random=Random(world.seed))
         self._link = BrittleLink(world.client.transport)
         list_watch = ListWatch.for_resource(Client(self._link), "v1", "configmaps", "default")
-        self.reader = self.sharding.read(list_watch, shard_by)
+        reader = self.sharding.read(list_watch, shard_by)
+        assert isinstance(reader, ShardedListWatch)
+        self.reader = reader
         self.informer = SharedIndexInformer(
             self.reader,
             KubeObject,

@@ -11,7 +11,7 @@ import pytest
 
 from aioinformer.errors import ConfigError, DecodeError
 from aioinformer.sharding.assignment import assign
-from aioinformer.sharding.members import Members
+from aioinformer.sharding.members import LONGEST_LEASE, Members
 from aioinformer.sharding.slots import first_hash, fnv1a, runs_of, selector_of, show_slots, slot_of
 from aioinformer.sharding.table import OWNERS, Table
 
@@ -109,16 +109,38 @@ def test_gives_back_only_what_is_its_own() -> None:
     assert table.change("b", give={0, 1}, take=(), gone=()).owners == {0: "a"}
 
 
-def test_another_number_of_slots_is_an_error() -> None:
-    lease = {"metadata": {"name": "t", "namespace": "n", "annotations": {OWNERS: Table(4).annotation()}}}
+def _lease(text: str) -> dict[str, object]:
+    return {"metadata": {"name": "t", "namespace": "n", "annotations": {OWNERS: text}}}
+
+
+def test_another_number_of_slots_or_another_key_is_an_error_while_replicas_run() -> None:
+    lease = _lease(Table(4, {0: "a"}, frozenset("a"), "uid").annotation())
     with pytest.raises(ConfigError, match=r"n/t has 4 slots, but this replica is configured for 8"):
-        Table.of(lease, 8)
+        Table.of(lease, 8, "uid")
+    with pytest.raises(
+        ConfigError, match=r"n/t is of replicas with key='uid', but this replica has key='namespace'"
+    ):
+        Table.of(lease, 4, "namespace")
+    without_replicas = _lease(Table(4, {}, frozenset(), "uid").annotation())
+    assert Table.of(without_replicas, 8, "namespace") == Table(8, {}, frozenset(), "namespace")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"slots":"a"}', "{", '{"slots":4,"owners":{"a":["x"]}}'])
+def test_table_of_replicas_that_do_not_know_keys_is_read() -> None:
+    assert Table.of(_lease('{"slots":4,"owners":{"a":[0]}}'), 4, "uid").owners == {0: "a"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", '{"slots":"a"}', "{", '{"slots":4,"owners":{"a":["x"]}}', "[" * 100_000,
+        '{"slots":4,"owners":{"a":[4]}}', '{"slots":4,"owners":{"a":[-1]}}', '{"slots":4,"owners":{"a":[0],"b":[0]}}',
+        '{"slots":4,"owners":{"a":[99999999999999999999999]}}',
+    ],
+    ids=lambda text: text[:40],
+)  # fmt: skip
 def test_unreadable_table_is_an_error(text: str) -> None:
     with pytest.raises(DecodeError, match=r"the annotation .* of the Lease n/t cannot be read"):
-        Table.of({"metadata": {"name": "t", "namespace": "n", "annotations": {OWNERS: text}}}, 4)
+        Table.of(_lease(text), 4)
 
 
 def _spec(renewed: str, holder: str = "host") -> dict[str, object]:
@@ -133,6 +155,16 @@ def test_replica_is_gone_after_its_lease_has_not_changed_for_its_duration() -> N
     assert not members.is_alive("a", 115.0)
     members.observe({"a": _spec("2")}, [], 115.0)
     assert members.is_alive("a", 129.9)
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [(15, 15), (315_360_000, LONGEST_LEASE), (0, 10), (-5, 10), (None, 10), ("x", 10)],
+)
+def test_strange_duration_of_a_lease_is_bounded(duration: object, seconds: float) -> None:
+    members = Members(10.0)
+    members.observe({"a": {"holderIdentity": "host", "leaseDurationSeconds": duration}}, [], 100.0)
+    assert members.expires_at("a") == 100.0 + seconds
 
 
 def test_replica_that_gave_its_lease_back_is_gone_at_once() -> None:
