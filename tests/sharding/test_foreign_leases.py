@@ -45,9 +45,7 @@ async def test_deleted_table_is_written_again_and_no_slot_moves(
     first, second = Recorder(client), Recorder(client)
     async with first.manager, second.manager:
         await eventually(lambda: len(first.slots) == len(second.slots) == SLOTS // 2)
-        await eventually(
-            lambda: {len(slots) for r in (first, second) for slots in r.sharding.state.owners.values()} == {4}
-        )
+        await eventually(lambda: len(first.sharding.state.owners) == 2)  # it has read what the other took
         moves = first.sharding.state.moves, second.sharding.state.moves
         annotation = table(server)["metadata"]["annotations"][OWNERS]
         server.delete(*LEASES, "demo-slots", "default")

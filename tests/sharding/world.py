@@ -26,6 +26,10 @@ BOUND = LEASE_DURATION + 2 * RETRY_PERIOD + 4.0
 """Seconds without an owner, at most, after the last failure of a replica: one lease, the look that finds it expired,
 the look of the replica that takes the slot, and the requests."""
 
+REJOIN = RENEW_DEADLINE / 2 + 2.2 * RETRY_PERIOD + 1.0
+"""Seconds until a replica takes part again after a failure: a request without an answer, the wait for the next try,
+and that."""
+
 REQUESTS = 4
 """Requests of the replica that takes a slot, on a slow link: it reads and writes, and again after a conflict."""
 
@@ -51,7 +55,8 @@ class Replica:
 
     Attributes:
         frozen_at: When it was frozen last; None if it never was.
-        ails_since: Since when it is frozen, cut off or slow; None if it is well.
+        ailed_at: When it was frozen, cut off or slow last.
+        well_since: Since when it is well and takes part.
     """
 
     def __init__(self, world: Simulation, referee: Referee, name: str, random: Random) -> None:
@@ -66,7 +71,7 @@ class Replica:
         self._busy: set[str] = set()
         self.frozen_at: float | None = None
         self.is_frozen = self.is_leaving = False
-        self.well_since = world.now
+        self.well_since = self.ailed_at = world.now
         context = copy_context()
         context.run(PROCESS.set, name)
         self.task = asyncio.get_running_loop().create_task(self._live(), name=name, context=context)
@@ -190,6 +195,9 @@ class Referee:
         now = self._world.now
         for replica in self.replicas:
             if replica.is_ill:
+                replica.ailed_at = now
+            rejoins = not replica.sharding.is_leader and now - replica.ailed_at <= REJOIN
+            if replica.is_ill or rejoins:
                 replica.well_since = now
         well = [r for r in self.replicas if not r.is_frozen and not r.is_leaving]
         slow = REQUESTS * max((r.link.seconds + r.link.seconds_back for r in well), default=0.0)
@@ -201,8 +209,8 @@ class Referee:
             )
             if holds:
                 self._owned_at[slot] = now
-            is_any_well = any(now - replica.well_since > BOUND for replica in well)
-            waits = now - max(self._owned_at[slot], self.failed_at) if is_any_well else 0.0
+            well_since = min((replica.well_since for replica in well), default=now)
+            waits = now - max(self._owned_at[slot], self.failed_at, well_since)
             self.longest = max(self.longest, waits - slow)
             assert waits - slow <= BOUND, f"slot {slot} has had no owner for {waits:.1f} s"
 
