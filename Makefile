@@ -143,9 +143,10 @@ simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), J
 	$(BIN)/python -m tests.testing.simulation.campaign $(if $(SEED),--seed $(SEED),--histories $(or $(HISTORIES),10000) \
 	  --from $(or $(FROM),0) --jobs $(or $(JOBS),1) $(if $(STATE),--state $(STATE)))
 
-replicas: $(STAMP) ## Simulate HISTORIES (5000) of replicas that share the work, then run 8 as processes on a real kube-apiserver.
+replicas: $(STAMP) ## Simulate HISTORIES (5000) of replicas FROM a seed (0), JOBS (1) at once, then run 8 processes on a real kube-apiserver (GATE), in an hour.
 	$(BIN)/python -m tests.sharding.campaign --histories $(or $(HISTORIES),5000) --from $(or $(FROM),0) --jobs $(or $(JOBS),1) $(if $(STATE),--state $(STATE))
-	$(BIN)/python -m tests.sharding.processes
+	$(BIN)/python -m tests.sharding.processes $(if $(GATE),--gate $(GATE))
+	$(BIN)/python -m tests.sharding.example
 
 mutants: $(STAMP) ## Plant bugs in a copy of the package and measure how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations

@@ -1,7 +1,7 @@
 """An operator whose replicas share the objects: four processes, of which one is killed every ten seconds.
 
     python examples/sharded_operator.py                       # on an embedded server, for a few kills
-    python examples/sharded_operator.py --kubeconfig ~/.kube/config --kills 100
+    python examples/sharded_operator.py --kubeconfig ~/.kube/config --kills 100 --seconds 10
 
 In production `aioinformer run MODULE:operator --shards 64` is all that a replica needs.
 """
@@ -79,12 +79,21 @@ async def main(kubeconfig: str | None, kills: int, seconds: float) -> None:
         try:
             await ask(configmaps, 0)
             for number in range(1, kills + 1):
+                next_kill = asyncio.get_running_loop().time() + seconds
                 processes[0].kill()
                 await processes.pop(0).wait()
                 await ask(configmaps, number)
-                print("round", number, "is done: a replica was killed, and the others reconciled its objects")
+                print(
+                    "round",
+                    number,
+                    "is done: a replica was killed, and the others reconciled its objects",
+                    flush=True,
+                )
                 processes.append(await start_replica(arguments))
-                await asyncio.sleep(seconds if number < kills else 0.0)
+                if number < kills:
+                    await asyncio.sleep(next_kill - asyncio.get_running_loop().time())
+            for process in processes:
+                assert process.returncode is None, f"a replica has ended with {process.returncode}"
         finally:
             for process in processes:
                 process.terminate()

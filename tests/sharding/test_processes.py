@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from examples import sharded_operator
 from tests.kubernetes.controlplane import ControlPlane
 
 from .processes import rehearse
@@ -23,3 +24,11 @@ async def test_replicas_that_join_stop_and_are_killed_share_the_work(
     assert (
         max(takeover.since_kill for takeover in result.takeovers) < LEASE_DURATION + 10.0
     )  # on a machine that has other work
+
+
+async def test_example_with_replicas_that_are_killed(
+    kubernetes_binaries: object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with ControlPlane(feature_gates={"ShardedListAndWatch": True}) as running:
+        await sharded_operator.main(str(running.kubeconfig), kills=2, seconds=2.0)
+    assert capfd.readouterr().out.splitlines()[-1].startswith("round 2 is done")
