@@ -112,8 +112,7 @@ class ControlPlane:
         try:
             configuration.write()
             self._add("etcd", configuration.etcd(), self._etcd_is_ready)
-            command = configuration.apiserver(self._feature_gates, self._extra_args)
-            self._add("kube-apiserver", command, self._apiserver_is_ready)
+            self._add_apiserver()
             for process in self._processes.values():
                 process.start(deadline=READY_DEADLINE, abort=abort)
         except BaseException:
@@ -157,11 +156,18 @@ class ControlPlane:
         """Send SIGKILL to the kube-apiserver alone."""
         self._processes["kube-apiserver"].kill()
 
-    async def restart(self) -> None:
+    async def restart(self, *, feature_gates: Mapping[str, bool] | None = None) -> None:
         """Start the kube-apiserver again, on its port and with its data; kill it first if it runs.
 
         Its watch cache is empty then: a watch from a resourceVersion before the restart gets 410.
+
+        Args:
+            feature_gates: Its gates from now on; None for those that it had.
         """
+        if feature_gates is not None:
+            self.kill()
+            self._feature_gates = dict(feature_gates)
+            self._add_apiserver()
         await self._restart("kube-apiserver")
 
     def kill_etcd(self) -> None:
@@ -242,6 +248,10 @@ class ControlPlane:
     def _add(self, name: str, command: Sequence[str | Path], is_ready: Callable[[], bool]) -> ServerProcess:
         process = self._processes[name] = ServerProcess(command, self._running.log(name), is_ready)
         return process
+
+    def _add_apiserver(self) -> None:
+        command = self._running.apiserver(self._feature_gates, self._extra_args)
+        self._add("kube-apiserver", command, self._apiserver_is_ready)
 
     def _etcd_is_ready(self) -> bool:
         return answers_ok(f"{self._running.etcd_url}/health")

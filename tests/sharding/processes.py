@@ -27,6 +27,9 @@ from .replica import LEASE_DURATION, RETRY_PERIOD
 
 DEADLINE = 120.0
 
+LOST = "lost the leadership and stands by"
+"""What the log of a manager says of it."""
+
 Say = Callable[[str], object]
 
 
@@ -40,6 +43,7 @@ class Result(NamedTuple):
         joins: How many replicas were started.
         stops: How many were stopped.
         kills: How many were killed.
+        lost: How often a replica lost its slots, as on a machine that is too busy to renew its Lease.
     """
 
     reconciles: int
@@ -48,6 +52,7 @@ class Result(NamedTuple):
     joins: int
     stops: int
     kills: int
+    lost: int
 
 
 class Replicas:
@@ -103,6 +108,11 @@ class Replicas:
             assert process.returncode is None, (
                 f"replica {number} has ended with {process.returncode}: {self._log(number)}"
             )
+
+    @property
+    def lost(self) -> int:
+        """How often a replica lost its slots and came back."""
+        return sum(file.read_text().count(LOST) for file in self._folder.glob("*.err"))
 
     def notes(self) -> list[Note]:
         """Return what the replicas wrote, the earliest first."""
@@ -161,7 +171,7 @@ async def rehearse(
         notes = cast.notes()
         return Result(
             len(notes), overlaps_of(notes), takeovers_of(notes, cast.killed_at),
-            cast.started, cast.stopped, len(cast.killed_at),
+            cast.started, cast.stopped, len(cast.killed_at), cast.lost,
         )  # fmt: skip
 
 
@@ -197,7 +207,7 @@ def _line(gate: str, result: Result) -> str:
     waits = [takeover.since_kill for takeover in result.takeovers]
     since_failure = max(takeover.since_last_failure for takeover in result.takeovers)
     return (
-        f"{gate:>5} {result.joins:6} {result.stops:6} {result.kills:6} {result.reconciles:11,} "
+        f"{gate:>5} {result.joins:6} {result.stops:6} {result.kills:6} {result.lost:12} {result.reconciles:11,} "
         f"{len(result.overlaps):9} {median(waits):10.1f} {max(waits):9.1f} {since_failure:22.1f}"
     )
 
@@ -228,7 +238,7 @@ def main() -> None:
     print(  # noqa: T201
         f"\nSeconds from a kill until all objects of that replica were reconciled by others; the lease has "
         f"{LEASE_DURATION:g} s, the retry period {RETRY_PERIOD:g} s:\n"
-        " gate  joins  stops  kills  reconciles  overlaps     median   longest  since the last failure"
+        " gate  joins  stops  kills  lost Leases  reconciles  overlaps     median   longest  since the last failure"
     )
     for name, result in results.items():
         print(_line(name, result), flush=True)  # noqa: T201
