@@ -212,3 +212,44 @@ async def test_factory_reads_a_share_and_claims_keep_their_slot(server: APIServe
                 claim.end()
             await eventually(lambda: len(second.share.slots) == SLOTS // 2)
             assert all(first.owns(obj) is not second.owns(obj) for obj in objects)
+
+
+async def test_controllers_in_several_namespaces_share_all_their_objects(
+    server: APIServer, client: Client
+) -> None:
+    for namespace in ("red", "blue", "other"):
+        server.create("v1", "namespaces", {"metadata": {"name": namespace}})
+        for number in range(10):
+            for plural in ("configmaps", "secrets"):
+                server.create("v1", plural, {"metadata": {"name": f"o{number}", "namespace": namespace}})
+    seen: list[dict[str, set[str]]] = []
+
+    def new_manager() -> Manager:
+        manager = Manager(client, namespaces=["red", "blue"], sharding=new_sharding(client))
+        keys: dict[str, set[str]] = {"configmaps": set(), "secrets": set()}
+        seen.append(keys)
+
+        async def reconcile(request: Request[KubeObject], plural: str) -> None:
+            keys[plural].add(request.key)
+
+        for plural in keys:
+            informer = manager.for_resource("v1", plural)
+            manager.add(Controller(plural, partial(reconcile, plural=plural), informer))
+        return manager
+
+    wanted = {f"{namespace}/o{number}" for namespace in ("red", "blue") for number in range(10)}
+    async with new_manager() as first:
+        await eventually(lambda: all(keys == wanted for keys in seen[0].values()))
+        async with new_manager() as second:
+
+            def is_shared() -> bool:
+                for plural, one, other in zip(seen[1], first.informers, second.informers, strict=True):
+                    mine, theirs = (
+                        {obj.key for obj in one.store.list()},
+                        {obj.key for obj in other.store.list()},
+                    )
+                    if mine | theirs != wanted or mine & theirs or not mine or seen[1][plural] != theirs:
+                        return False
+                return True
+
+            await eventually(is_shared)

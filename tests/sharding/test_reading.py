@@ -9,7 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import ApiError, Client, KubeObject, ListOptions, ListWatch, Resource, SharedIndexInformer
+from aioinformer import (
+    ApiError,
+    Client,
+    KubeObject,
+    ListOptions,
+    ListWatch,
+    Resource,
+    SharedIndexInformer,
+    SharedInformerFactory,
+)
 from aioinformer.sharding import Sharding
 from aioinformer.sharding.slots import selector_of, slot_of
 from aioinformer.testing import APIServer
@@ -218,6 +227,46 @@ async def test_typed_objects_need_no_uid(world: World) -> None:
                 )
             )
         assert informer.state.undecodable == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"metadata_only": True}, {"protobuf": True}, {"compress": True}],
+    ids=lambda options: next(iter(options)),
+)
+async def test_slots_move_for_each_way_of_reading(world: World, options: dict[str, Any]) -> None:
+    objects = [await world.create(f"c{number}") for number in range(20)]
+    world.sharding.share.change({0, 1, 2, 3})
+    factory = SharedInformerFactory(world.client, world.namespace, sharding=world.sharding)
+    informer = factory.for_resource("v1", "configmaps", **options)
+    async with factory:
+        for slots in ({0, 1, 2, 3}, {2, 3, 4, 5}, set[int](), {5, 6}):
+            world.sharding.share.change(slots)
+            wanted = _names(objects, slots)
+            await _until(
+                lambda names=wanted: (  # type: ignore[misc]
+                    {obj.metadata.name for obj in informer.store.list()} - {"kube-root-ca.crt"} == names
+                )
+            )
+
+
+class Strict(msgspec.Struct):
+    metadata: Meta
+    immutable: bool
+
+
+async def test_objects_that_do_not_fit_leave_with_their_slots(world: World) -> None:
+    objects = [await world.create(f"c{number}") for number in range(20)]
+    world.sharding.share.change({0, 1, 2, 3})
+    async with SharedIndexInformer(world.sharding.read(world.list_watch()), Strict) as informer:
+        for slots in ({0, 1, 2, 3}, {2, 3, 4, 5}, set[int](), {5, 6}):
+            world.sharding.share.change(slots)
+            wanted = {f"{world.namespace}/{name}" for name in _names(objects, slots)}
+            await _until(
+                lambda keys=wanted: (  # type: ignore[misc]
+                    {obj.key for obj in informer.store.undecodable() if "kube-root" not in obj.key} == keys
+                )
+            )
 
 
 async def test_owned_objects_follow_their_owner(world: World) -> None:
