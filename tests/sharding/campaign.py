@@ -11,9 +11,7 @@ import gc
 import resource
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from time import process_time
-from typing import Self
 
 from aioinformer._core.tasks import only_error_of
 from aioinformer.testing import Simulation, simulate
@@ -26,22 +24,7 @@ PORTION = 10
 """How many histories are reported together."""
 
 
-class SharedTally(Tally):
-    """A sum over histories of replicas.
-
-    Attributes:
-        longest: The most seconds that a slot was without an owner after the last failure.
-    """
-
-    longest: float = 0.0
-
-    def add(self, more: Self) -> None:
-        super().add(more)
-        self.longest = max(self.longest, more.longest)
-
-    def lines(self) -> Iterator[str]:
-        yield from super().lines()
-        yield f"{self.longest:12.1f} s was a slot without an owner at most, of {BOUND:g} s"
+UNATTENDED = f"seconds of {BOUND:g} that a slot was without an owner after the last failure"
 
 
 def live(seed: int, *, shrink: bool) -> tuple[Referee, float]:
@@ -55,10 +38,10 @@ def live(seed: int, *, shrink: bool) -> tuple[Referee, float]:
     return referees[0], history.entries[-1].time
 
 
-def explore(seeds: range) -> SharedTally:
+def explore(seeds: range) -> Tally:
     """Run the histories of these seeds."""
     began = process_time()
-    tally = SharedTally(seeds.start, seeds.stop)
+    tally = Tally(seeds.start, seeds.stop)
     happened: Counter[str] = Counter()
     for seed in seeds:
         try:
@@ -70,7 +53,7 @@ def explore(seeds: range) -> SharedTally:
         happened["claims of keys"] += referee.works
         hours: dict[str, float] = {HOURS: seconds / 3600}
         happened.update(hours)
-        tally.longest = max(tally.longest, referee.longest)
+        tally.most[UNATTENDED] = max(tally.most.get(UNATTENDED, 0.0), referee.longest)
     gc.collect()  # a simulation collects only what is young
     tally.cpu = process_time() - began
     tally.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -89,7 +72,7 @@ def main() -> int:
             f"{referee.works} claims in {seconds / 60:.0f} virtual minutes; {referee.longest:.1f} s without an owner"
         )
         return 0
-    return run_campaign(given, explore, lambda first: SharedTally(first, first), PORTION)
+    return run_campaign(given, explore, PORTION)
 
 
 if __name__ == "__main__":

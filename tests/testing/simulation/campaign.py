@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TypeVar
 
 from aioinformer.testing.simulation.outcome import Outcome
 from aioinformer.testing.simulation.run import run_once
@@ -26,8 +25,6 @@ from aioinformer.testing.simulation.shrink import shrunk
 from .informers import history_of, scenario_of
 from .settings import setting
 from .tally import Failure, Tally, happenings
-
-T = TypeVar("T", bound=Tally)
 
 PORTION = 100
 """How many histories are reported together."""
@@ -65,7 +62,7 @@ def quiet() -> None:
 
 
 def campaign(
-    run: Callable[[range], T], seeds: Iterable[range], jobs: int, report: Callable[[T], bool]
+    run: Callable[[range], Tally], seeds: Iterable[range], jobs: int, report: Callable[[Tally], bool]
 ) -> None:
     """Run histories and report each portion in the order of its seeds, until the report says to stop."""
     if jobs == 1:
@@ -147,26 +144,23 @@ def new_parser(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def run_campaign(
-    given: argparse.Namespace, run: Callable[[range], T], empty: Callable[[int], T], portion: int
-) -> int:
+def run_campaign(given: argparse.Namespace, run: Callable[[range], Tally], portion: int) -> int:
     """Run the histories that the options ask for, print progress and the table, and return the exit code.
 
     Args:
         given: The options.
         run: Runs the histories of some seeds.
-        empty: Returns a tally of no histories that begins at a seed.
         portion: How many histories are reported together.
     """
-    tally = empty(given.first)
+    tally = Tally(given.first, given.first)
     if given.state is not None and given.state.exists():
-        tally = type(tally).read(given.state)
+        tally = Tally.read(given.state)
         if tally.first != given.first:
             sys.exit(f"{given.state} is of histories from seed {tally.first}, not {given.first}")
     end = given.first + given.histories
     progress = Progress(tally, end)
 
-    def report(new: T) -> bool:
+    def report(new: Tally) -> bool:
         tally.add(new)
         for failure in new.failures:
             say(f"seed {failure.seed}: {failure.error}")
@@ -190,9 +184,7 @@ def main() -> int:
         resource.setrlimit(resource.RLIMIT_CPU, (given.cpu, given.cpu))
     if given.seed is not None:
         return 0 if tell(given.seed) else 1
-    return run_campaign(
-        given, explore, lambda first: Tally(first, first), portion=5 if given.stop else PORTION
-    )
+    return run_campaign(given, explore, portion=5 if given.stop else PORTION)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,7 @@ class Tally(msgspec.Struct):
         memory: The most that a process had of it at once, in MB.
         happened: How often each thing happened.
         failures: The seeds that failed.
+        most: The most of some things in any history.
     """
 
     first: int
@@ -50,6 +51,7 @@ class Tally(msgspec.Struct):
     memory: float = 0.0
     happened: dict[str, float] = {}
     failures: list[Failure] = []
+    most: dict[str, float] = {}
 
     @property
     def histories(self) -> int:
@@ -60,7 +62,7 @@ class Tally(msgspec.Struct):
         """Histories in a second of CPU."""
         return self.histories / max(self.cpu, 1e-9)
 
-    def add(self, more: Self) -> None:
+    def add(self, more: Tally) -> None:
         """Add the histories that follow."""
         assert more.first == self.next
         self.next = more.next
@@ -68,6 +70,7 @@ class Tally(msgspec.Struct):
         self.memory = max(self.memory, more.memory)
         self.happened = dict(Counter(self.happened) + Counter(more.happened))
         self.failures += more.failures
+        self.most |= {name: max(count, self.most.get(name, count)) for name, count in more.most.items()}
 
     def lines(self) -> Iterator[str]:
         """A table."""
@@ -77,6 +80,8 @@ class Tally(msgspec.Struct):
         yield f"{self.memory:12,.0f} MB of memory at most"
         for name, count in sorted(self.happened.items(), key=lambda item: (TROUBLE in item[0], -item[1])):
             yield f"{count:12,.0f} {name}"
+        for name, count in self.most.items():
+            yield f"{count:12,.1f} {name} at most"
 
     def write(self, file: Path) -> None:
         """Save the tally atomically: after a crash the file has the old or the new one."""
@@ -85,7 +90,7 @@ class Tally(msgspec.Struct):
         aside.replace(file)
 
     @classmethod
-    def read(cls, file: Path) -> Self:
+    def read(cls, file: Path) -> Tally:
         """Load the saved tally."""
         return msgspec.convert(json.loads(file.read_text()), cls)
 
