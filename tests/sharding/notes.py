@@ -84,17 +84,23 @@ class Takeover(NamedTuple):
     """How long the objects of a killed replica waited for another one.
 
     Attributes:
-        since_kill: The most seconds from the kill until an object was reconciled again. Other replicas may be killed
-            meanwhile, also the one that took over.
-        since_last_failure: The same from the last kill before that.
+        seconds: The most seconds from the kill until an object was reconciled again. Others may fail meanwhile, too.
+        has_survivor: Whether a replica that had worked before the kill worked until the end of the wait. One that has
+            just joined waits a whole lease duration itself.
     """
 
-    since_kill: float
-    since_last_failure: float
+    seconds: float
+    has_survivor: bool
 
 
-def takeovers_of(notes: list[Note], killed_at: Mapping[int, float]) -> list[Takeover]:
+def takeovers_of(
+    notes: list[Note], killed_at: Mapping[int, float], stopped_at: Mapping[int, float]
+) -> list[Takeover]:
     """Return the take-over after each kill of a replica that had objects."""
+    works_from: dict[int, float] = {}
+    for note in notes:
+        works_from.setdefault(note.replica, note.begin)
+    ended_at = {**stopped_at, **killed_at}
     takeovers = []
     for killed, at in sorted(killed_at.items()):
         before = {note.key: note.replica for note in notes if note.begin <= at}
@@ -104,8 +110,11 @@ def takeovers_of(notes: list[Note], killed_at: Mapping[int, float]) -> list[Take
             if note.begin > at and note.key in keys:
                 first.setdefault(note.key, note.begin)
         if first:
-            since_failure = [
-                begin - max(t for t in killed_at.values() if t <= begin) for begin in first.values()
+            last = max(first.values())
+            survivors = [
+                replica
+                for replica, begin in works_from.items()
+                if begin < at and ended_at.get(replica, last) >= last
             ]
-            takeovers.append(Takeover(max(first.values()) - at, max(since_failure)))
+            takeovers.append(Takeover(last - at, bool(survivors)))
     return takeovers
