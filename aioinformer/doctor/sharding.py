@@ -98,9 +98,9 @@ async def _check_owners(examination: Examination, sharding: Sharding) -> list[Fi
         text = f"there is no Lease {sharding.namespace}/{name}: no replica has worked yet"
         return [Finding(CHECK, Level.WARNING, text, do)]
     try:
-        table = Table.of(lease, sharding.slots)
+        table = Table.of(lease, sharding.slots, sharding.key)
     except ConfigError as error:
-        do = "Give doctor and all replicas the same --shards: replicas with another number do not start"
+        do = "Give doctor and all replicas the same --shards and key: replicas with others do not start"
         return [Finding(CHECK, Level.FAULT, message_of(error), do)]
     except DecodeError as error:
         do = "No replica works meanwhile: stop all, delete this Lease, and look at who may write Leases there"

@@ -136,7 +136,7 @@ class Sharding(Running):
                 raise ConfigError(f"key must be 'uid', 'namespace' or a function, not {key!r}")
             require_plain("key", key)
             self._groupings = dict.fromkeys(self._groupings, by_function(key))
-        self._key = key if isinstance(key, str) else "function"
+        self.key = key if isinstance(key, str) else "function"
         self._member_name = re.compile(rf"{name}-[0-9a-f]{{12}}")
         self._client = Client.of(client)
         self.name = name
@@ -400,7 +400,7 @@ class Sharding(Running):
                 "%r: the Lease %s was deleted; it is written again as it was last read", self, self._table_key
             )
         else:
-            self._table = Table.of(table or {}, self.slots, self._key)
+            self._table = Table.of(table or {}, self.slots, self.key)
             self._compare_reads(self._table.reads)
         specs = {name: lease.get("spec") or {} for name, lease in leases.items() if name != self._table_name}
         self._members.observe(specs, self._table.members, asked_at)
@@ -434,7 +434,7 @@ class Sharding(Running):
 
     async def _write(self, lease: Mapping[str, Any] | None, table: Table) -> bool:
         """Write the table over the version that was read; return False if another replica was first."""
-        annotations = {OWNERS: replace(table, key=self._key, reads=self._reads).annotation()}
+        annotations = {OWNERS: replace(table, key=self.key, reads=self._reads).annotation()}
         try:
             if lease is None:
                 metadata: dict[str, Any] = {

@@ -170,6 +170,17 @@ async def test_another_number_of_slots() -> None:
     assert "--shards" in finding.do
 
 
+async def test_another_key() -> None:
+    owners = {"sites-000000000001": [0]}
+    async with APIServer() as server:
+        write_table(
+            server,
+            msgspec.json.encode({"slots": SLOTS, "owners": owners, "key": "namespace"}).decode(),
+        )
+        report = await examine_sites(server)
+    require(report, FAULT, "sharding", "key='namespace'", "key='uid'")
+
+
 @pytest.mark.parametrize(
     "annotation", ["", "{", '{"slots":8,"owners":[]}', "[" * 100_000, '{"slots":"\\u001b[2J"}']
 )
