@@ -13,8 +13,8 @@ from ..listwatch.list_watch import ResourceListWatch
 from ..objects.meta import ListOptions
 from ..resources import Resource
 from ..sharding import Sharding
+from ..sharding.leases import LABEL_NAME
 from ..sharding.reading import ShardedListWatch
-from ..sharding.sharding import LABEL_NAME
 from ..sharding.slots import show_slots
 from ..sharding.table import Table
 from .examination import Examination

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from functools import partial
 from random import Random, SystemRandom
 from typing import Any, Literal
 
 import anyio
-from msgspec.structs import replace
 
 from .._core.callables import require_plain
 from .._core.cancellation import maybe_await
@@ -22,32 +19,26 @@ from .._core.tasks import Running, finish, run_until_first, shield
 from ..client import Client
 from ..errors import (
     AioInformerError,
-    AlreadyExistsError,
     ConfigError,
-    ConflictError,
     LeadershipLostError,
     NotFoundError,
-    TransportError,
     WrongEventLoopError,
     message_of,
 )
 from ..leaderelection import LeaderElector
 from ..listwatch.list_watch import ListWatch, ResourceListWatch
 from ..objects.kube_object import KubeObject
-from ..resources import Resource
 from .assignment import assign
+from .leases import LABEL_NAME, Leases
 from .members import LONGEST_LEASE, Members
 from .placement import BY_NAMESPACE, BY_OWNER, BY_UID, Grouping, by_function
 from .reading import ShardedListWatch
 from .share import Claim, Share
 from .slots import MOST_SLOTS, show_slots, slot_of
 from .state import ShardingState
-from .table import OWNERS, Table
+from .table import Table
 
 logger = logging.getLogger(__name__)
-
-LABEL_NAME = "aioinformer.dev/sharding"
-"""The label of all Leases of one Sharding; its value is the Sharding's name."""
 
 LONGEST_NAME = 40
 
@@ -137,7 +128,6 @@ class Sharding(Running):
             require_plain("key", key)
             self._groupings = dict.fromkeys(self._groupings, by_function(key))
         self.key = key if isinstance(key, str) else "function"
-        self._member_name = re.compile(rf"{name}-[0-9a-f]{{12}}")
         self._client = Client.of(client)
         self.name = name
         self.namespace = namespace
@@ -150,20 +140,22 @@ class Sharding(Running):
         self._random = random or SystemRandom()
         self._wall = wall
         self._asleep = asleep
-        self._leases = Resource(
-            self._client, "coordination.k8s.io/v1", "leases", dict, kind="Lease", timeout=renew_deadline / 2
-        )
         self._elector = self._new_elector()  # checks the durations
-        self._members = Members(lease_duration)
-        self._table = Table(slots)
+        self._leases = Leases(
+            self._client,
+            name,
+            namespace,
+            table=Table(slots, key=self.key),
+            members=Members(lease_duration),
+            timeout=renew_deadline / 2,
+            reads=self._describe_reads,
+        )
         self._drains: dict[int, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._readers: list[ShardedListWatch] = []
         self._left_behind = ""
-        self._other_reads: tuple[str, ...] = ()
         self._moves = 0
         self._moved_at: float | None = None
-        self._asked_at = 0.0
         self._last_error: Exception | None = None
         self.share.may_work = lambda: self._elector.is_leader
 
@@ -220,7 +212,7 @@ class Sharding(Running):
         """A snapshot."""
         loop_time = self._own_loop_time()
         owners: dict[str, list[int]] = {}
-        for slot, owner in sorted(self._table.owners.items()):
+        for slot, owner in sorted(self._leases.table.owners.items()):
             owners.setdefault(owner, []).append(slot)
         objects: Counter[int] = Counter()
         for reader in self._readers:
@@ -232,7 +224,7 @@ class Sharding(Running):
             owned=tuple(sorted(self.share.slots)),
             leaving=tuple(sorted(self.share.leaving)),
             owners={owner: tuple(owned) for owner, owned in owners.items()},
-            members=tuple(sorted(self._members.alive(self._asked_at))),
+            members=tuple(sorted(self._leases.members.alive(self._leases.asked_at))),
             moves=self._moves,
             moved_seconds=None if self._moved_at is None else loop_time - self._moved_at,
             objects=dict(sorted(objects.items())),
@@ -284,7 +276,7 @@ class Sharding(Running):
                     await shield(self._end_claims(), grace=self._move_grace + CANCEL_GRACE)
                     self.share.change(())
                     if not self._left_behind:
-                        self._members.record_end(self._identity)
+                        self._leases.members.record_end(self._identity)
                         if elector.is_leader:
                             await shield(self._give_back(), grace=self._renew_deadline)
         finally:
@@ -341,7 +333,7 @@ class Sharding(Running):
                 self._record_failure(error)
                 if now() > looked_at + self._renew_deadline:  # free slots may wait for this replica
                     why = f"the owners of the slots could not be read for {self._renew_deadline:g} s"
-                    raise LeadershipLostError(self._table_key, self._identity, why) from error
+                    raise LeadershipLostError(self._leases.table_key, self._identity, why) from error
                 delay = self._retry_period
             if delay > 0:
                 with anyio.move_on_after(delay):
@@ -357,8 +349,9 @@ class Sharding(Running):
     async def _look(self) -> float:
         """Read all Leases, then give back and take slots. Returns the seconds until the next look."""
         asked_at = asyncio.get_running_loop().time()
-        leases = await self._read(asked_at)
-        me, table, members = self._identity, self._table, self._members
+        leases = self._leases
+        await leases.read(asked_at)
+        me, table, members = self._identity, leases.table, leases.members
         self._adopt(table.of_owner(me))
         alive = {*members.alive(asked_at), me}
         wanted = assign(self.slots, table.owners, (table.members & alive) | {me})[me]
@@ -369,100 +362,20 @@ class Sharding(Running):
         if me not in table.members and alive.isdisjoint(table.owners.values()):
             take.clear()  # until others that start at the same time have announced themselves, too
         gone = table.members - alive  # a replica that has just joined cannot know that yet
-        is_due = give or take or gone or me not in table.members or self._table_name not in leases
+        is_due = give or take or gone or me not in table.members or not leases.has_table
         if is_due and self._elector.is_leader:
             changed = table.change(me, give=give, take=take, gone=gone)
-            if not await self._write(leases.get(self._table_name), changed):
+            if not await leases.write(changed):
                 return 0.0
-            self._table = changed
             self._adopt(changed.of_owner(me))
-        await self._remove_dead(leases, alive, asked_at)
+        await leases.remove_dead(alive, 2 * self._lease_duration)
         others = (members.expires_at(owner) for owner in table.members - {me})
         until_expiry = min((at - asked_at for at in others if at > asked_at), default=float("inf"))
         return min(self._retry_period, until_expiry + 0.001)
 
-    async def _read(self, asked_at: float) -> dict[str, Mapping[str, Any]]:
-        listed: list[Any] | None = None
-        with anyio.move_on_after(self._renew_deadline / 2):
-            listed = await self._leases.list(self.namespace, label_selector=f"{LABEL_NAME}={self.name}")
-        if listed is None:
-            raise TransportError(
-                f"the Leases of {self.name} in {self.namespace} were not listed within {self._renew_deadline / 2:g} s"
-            )
-        leases: dict[str, Mapping[str, Any]] = {
-            name: lease
-            for lease in listed
-            if (name := lease["metadata"]["name"]) == self._table_name or self._member_name.fullmatch(name)
-        }
-        table = leases.get(self._table_name)
-        if table is None and self._table.members:
-            logger.warning(
-                "%r: the Lease %s was deleted; it is written again as it was last read", self, self._table_key
-            )
-        else:
-            self._table = Table.of(table or {}, self.slots, self.key)
-            self._compare_reads(self._table.reads)
-        specs = {name: lease.get("spec") or {} for name, lease in leases.items() if name != self._table_name}
-        self._members.observe(specs, self._table.members, asked_at)
-        self._asked_at = asked_at
-        return leases
-
-    @property
-    def _reads(self) -> tuple[str, ...]:
-        """The collections whose objects are shared by themselves."""
+    def _describe_reads(self) -> tuple[str, ...]:
+        """Return the collections whose objects are shared by themselves."""
         return tuple(sorted({reader.description for reader in self._readers if reader.shard_by == "uid"}))
-
-    def _compare_reads(self, reads: tuple[str, ...]) -> None:
-        """Warn of another program with the same name: its replicas would leave this program's objects alone."""
-        if reads == self._other_reads:
-            return
-        self._other_reads = reads
-        if reads and self._reads and not set(reads) & set(self._reads):
-            logger.warning(
-                "%r: a replica of this Sharding reads %s, and this one reads %s. If they are different programs, give "
-                "each a name of its own: in slots of the other program no object of this one is processed",
-                self, ", ".join(reads), ", ".join(self._reads),
-            )  # fmt: skip
-
-    @property
-    def _table_key(self) -> str:
-        return f"{self.namespace}/{self._table_name}"
-
-    @property
-    def _table_name(self) -> str:
-        return f"{self.name}-slots"
-
-    async def _write(self, lease: Mapping[str, Any] | None, table: Table) -> bool:
-        """Write the table over the version that was read; return False if another replica was first."""
-        annotations = {OWNERS: replace(table, key=self.key, reads=self._reads).annotation()}
-        try:
-            if lease is None:
-                metadata: dict[str, Any] = {
-                    "name": self._table_name, "namespace": self.namespace,
-                    "labels": {LABEL_NAME: self.name}, "annotations": annotations,
-                }  # fmt: skip
-                await self._leases.create({"metadata": metadata, "spec": {}})
-            else:
-                metadata = dict(lease["metadata"])
-                metadata["annotations"] = (metadata.get("annotations") or {}) | annotations
-                await self._leases.update({**lease, "metadata": metadata})
-        except AlreadyExistsError:
-            await self._require_own_table()
-            return False
-        except (ConflictError, NotFoundError):
-            return False
-        return True
-
-    async def _require_own_table(self) -> None:
-        """Check that the Lease that exists is that of this Sharding, and no other program's."""
-        with suppress(NotFoundError):
-            lease = await self._leases.get(self._table_key)
-            labels = lease["metadata"].get("labels") or {}
-            if labels.get(LABEL_NAME) != self.name:
-                raise ConfigError(
-                    f"the Lease {self._table_key} exists and lacks the label {LABEL_NAME}={self.name}: another program "
-                    "uses it, so give this Sharding another name; or restore the label"
-                )
 
     def _adopt(self, owned: set[int]) -> None:
         """Take what the table says about this replica. A slot that it has begun to give back stays so."""
@@ -495,29 +408,17 @@ class Sharding(Running):
         await self.share.wait_idle(slot)
         self._wake.set()
 
-    async def _remove_dead(
-        self, leases: Mapping[str, Mapping[str, Any]], alive: set[str], asked_at: float
-    ) -> None:
-        """Delete the Lease of one replica that is long gone and owns nothing."""
-        for name, lease in leases.items():
-            if name == self._table_name or name in alive or name in self._table.members:
-                continue
-            if self._members.is_gone_for(name, asked_at, 2 * self._lease_duration):
-                version = lease["metadata"]["resourceVersion"]
-                with suppress(ConflictError, NotFoundError):
-                    await self._leases.delete(f"{self.namespace}/{name}", resource_version=version)
-                return
-
     # -- leaving -------------------------------------------------------------------------------------------
 
     async def _give_back(self) -> None:
         """Give back all slots. On a failure the others only wait longer."""
         try:
             while True:
-                leases = await self._read(asyncio.get_running_loop().time())
-                if self._identity not in self._table.members:
+                await self._leases.read(asyncio.get_running_loop().time())
+                table = self._leases.table
+                if self._identity not in table.members:
                     return
-                if await self._write(leases.get(self._table_name), self._table.without(self._identity)):
+                if await self._leases.write(table.without(self._identity)):
                     logger.info("%r: this replica has given back its slots", self)
                     return
         except AioInformerError as error:
@@ -528,7 +429,7 @@ class Sharding(Running):
     async def _withdraw(self) -> None:
         """Delete this term's Lease. If it stays, the others delete it later."""
         try:
-            await self._leases.delete(f"{self.namespace}/{self._identity}")
+            await self._leases.delete(self._identity)
         except NotFoundError:
             pass
         except AioInformerError as error:
@@ -538,7 +439,7 @@ class Sharding(Running):
         try:
             return asyncio.get_running_loop().time()
         except RuntimeError:  # in another thread
-            return self._asked_at
+            return self._leases.asked_at
 
 
 async def _await(work: Work) -> None:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from aioinformer.objects.meta import micro_time
-from aioinformer.sharding.sharding import LABEL_NAME
+from aioinformer.sharding.leases import LABEL_NAME
 from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer
 from tests.e2e.processes import Ended, started_program

@@ -17,7 +17,7 @@ from aioinformer.doctor.sharding import LASTS, Replica, judge_owners
 from aioinformer.objects.meta import micro_time
 from aioinformer.operator import Operator, Owned, Request, RunOptions, Uses, Watched
 from aioinformer.sharding import Sharding
-from aioinformer.sharding.sharding import LABEL_NAME
+from aioinformer.sharding.leases import LABEL_NAME
 from aioinformer.sharding.table import OWNERS, Table
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.controlplane import ControlPlane

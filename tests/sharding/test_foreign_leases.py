@@ -10,7 +10,7 @@ import pytest
 from aioinformer import Client, SharedInformerFactory
 from aioinformer.errors import ConfigError
 from aioinformer.sharding import Sharding
-from aioinformer.sharding.sharding import LABEL_NAME
+from aioinformer.sharding.leases import LABEL_NAME
 from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer
 from aioinformer.testing.waiting import eventually

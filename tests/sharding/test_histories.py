@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from aioinformer import Resource
+from aioinformer.sharding import leases
 from aioinformer.sharding.members import Members
 from aioinformer.sharding.sharding import Sharding
 from aioinformer.sharding.share import Share
@@ -69,14 +71,12 @@ def _work_without_a_lease(patch: pytest.MonkeyPatch) -> None:
 
 
 def _write_over_others(patch: pytest.MonkeyPatch) -> None:
-    async def write(self: Sharding, lease: Any, table: Any) -> bool:
-        if lease is not None:
-            metadata = {name: value for name, value in lease["metadata"].items() if name != "resourceVersion"}
-            lease = {**lease, "metadata": metadata}
-        return await original(self, lease, table)
+    async def update(self: Resource[Any], obj: Any, **options: Any) -> Any:
+        metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+        return await original(self, {**obj, "metadata": metadata}, **options)
 
-    original = Sharding._write
-    patch.setattr(Sharding, "_write", write)
+    original = Resource.update
+    patch.setattr(leases, "Resource", type("Overwriting", (Resource,), {"update": update}))
 
 
 def _cancel_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from aioinformer import Client, KubeObject
 from aioinformer.operator import AdmissionReview, Denied, Operator, Request
 from aioinformer.operator.serving import Debug, Serving, Tokens
 from aioinformer.sharding import Sharding
-from aioinformer.sharding.sharding import LABEL_NAME
+from aioinformer.sharding.leases import LABEL_NAME
 from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports

@@ -16,7 +16,7 @@ from aioinformer import Client, ConfigError, KubeObject, LeaderElector, Terminal
 from aioinformer.operator import Context, Controller, Manager, Operator, Request
 from aioinformer.operator.serving import Debug, Serving
 from aioinformer.sharding import Sharding
-from aioinformer.sharding.sharding import LABEL_NAME
+from aioinformer.sharding.leases import LABEL_NAME
 from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer, eventually
 from aioinformer.tracing import StageTimes
