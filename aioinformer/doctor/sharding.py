@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from ..listwatch.list_watch import ResourceListWatch
 from ..objects.meta import ListOptions
 from ..resources import Resource
 from ..sharding import Sharding
-from ..sharding.leases import LABEL_NAME
+from ..sharding.leases import LABEL_NAME, replica_names_of, table_name_of
 from ..sharding.reading import ShardedListWatch
 from ..sharding.slots import show_slots
 from ..sharding.table import Table
@@ -91,7 +90,7 @@ async def _check_owners(examination: Examination, sharding: Sharding) -> list[Fi
             return [Finding(CHECK, Level.NOTE, text)]
         raise
     leases = {lease["metadata"]["name"]: lease for lease in listed}
-    name = f"{sharding.name}-slots"
+    name = table_name_of(sharding.name)
     lease = leases.pop(name, None)
     if lease is None:
         do = f"Start the operator with --shards {sharding.slots}; --lease-namespace names another namespace"
@@ -106,7 +105,7 @@ async def _check_owners(examination: Examination, sharding: Sharding) -> list[Fi
         do = "No replica works meanwhile: stop all, delete this Lease, and look at who may write Leases there"
         return [Finding(CHECK, Level.FAULT, message_of(error), do)]
     now = examination.server_time
-    is_replica = re.compile(rf"{sharding.name}-[0-9a-f]{{12}}").fullmatch
+    is_replica = replica_names_of(sharding.name).fullmatch
     replicas = [Replica.of(lease, now) for name, lease in leases.items() if is_replica(name)]
     return [*judge_owners(table, replicas, unchanged=_unchanged_seconds(lease, now))]
 

@@ -29,6 +29,20 @@ LABEL_NAME = "aioinformer.dev/sharding"
 """The label of all Leases of one Sharding; its value is the Sharding's name."""
 
 
+def table_name_of(name: str) -> str:
+    """Return the name of the Lease with the table of owners.
+
+    Args:
+        name: The Sharding's.
+    """
+    return f"{name}-slots"
+
+
+def replica_names_of(name: str) -> re.Pattern[str]:
+    """Return what the names of the replicas' Leases match."""
+    return re.compile(rf"{re.escape(name)}-[0-9a-f]{{12}}")
+
+
 class Leases:
     """Reads and writes the Leases of one Sharding, and remembers what it read last.
 
@@ -61,7 +75,7 @@ class Leases:
         self.table = table
         self.members = members
         self.asked_at = 0.0
-        self.table_name = f"{name}-slots"
+        self.table_name = table_name_of(name)
         self.table_key = f"{namespace}/{self.table_name}"
         self._name = name
         self._namespace = namespace
@@ -69,7 +83,7 @@ class Leases:
         self._timeout = timeout
         self._reads = reads
         self._other_reads: tuple[str, ...] = ()
-        self._member_name = re.compile(rf"{name}-[0-9a-f]{{12}}")
+        self._replica_names = replica_names_of(name)
         self._leases = Resource(
             client, "coordination.k8s.io/v1", "leases", dict, kind="Lease", timeout=timeout
         )
@@ -99,7 +113,7 @@ class Leases:
             )
         leases = {lease["metadata"]["name"]: lease for lease in listed}
         table = leases.pop(self.table_name, None)
-        leases = {name: lease for name, lease in leases.items() if self._member_name.fullmatch(name)}
+        leases = {name: lease for name, lease in leases.items() if self._replica_names.fullmatch(name)}
         self._listed = leases if table is None else {**leases, self.table_name: table}
         if table is None and self.table.members:
             logger.warning(
