@@ -11,9 +11,11 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import msgspec
+
+from aioinformer.sharding.leases import table_name_of
+from aioinformer.sharding.table import Table
 
 from ..harness.cell import CLIENTS_CORE, SERVERS_CORE
 from ..harness.processes import ClientFailedError, ClientProcess, ReplayServer
@@ -24,7 +26,7 @@ PATIENCE = 180.0
 GOODBYE = 30.0
 POLL = 0.1
 QUIET = 0.5
-TABLE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{SHARDING}-slots"
+TABLE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{table_name_of(SHARDING)}"
 TABLE_POLL = 0.02
 
 
@@ -189,6 +191,4 @@ class Fleet:
 
     def _owned(self) -> set[int]:
         with urllib.request.urlopen(self._server.http + TABLE, timeout=PATIENCE) as response:
-            lease: dict[str, Any] = json.load(response)
-        owners = json.loads(lease["metadata"]["annotations"]["aioinformer.dev/slots"])["owners"]
-        return {slot for owned in owners.values() for slot in owned}
+            return set(Table.of(json.load(response), SLOTS).owners)
