@@ -81,7 +81,8 @@ async def test_second_signal_exits_despite_full_stderr(number: int, code: int) -
     full = _count_unread(reading)
     os.read(reading, 4096)
     os.set_blocking(writing, True)
-    absent = "http://127.0.0.1:1/" + "x" * 8192  # a line that names it is more than there is room for
+    # A line that names it is more than there is room for: it is cut at 4,000 characters, of two bytes each.
+    absent = "http://127.0.0.1:1/" + "é" * 8192
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "aioinformer", "watch", "cm", "--server", absent),
         *("--until-synced", "--timeout", "600"),
