@@ -10,7 +10,7 @@ from functools import partial
 from random import Random, SystemRandom
 from typing import Any, Literal
 
-import anyio
+import anyio.lowlevel
 
 from .._core.callables import require_plain
 from .._core.cancellation import maybe_await
@@ -253,15 +253,23 @@ class Sharding(Running):
             LeadershipLostError: With ``work``: this replica's Lease could not be renewed. The work has ended, and the
                 slots are gone.
             ConfigError: Other replicas have another number of slots, or the client's configuration is invalid.
+
+        Cancellation: a cancellation that arrives while the slots are lost is raised, not the loss.
         """
+        task = asyncio.current_task()
+        assert task is not None
+        requests = task.cancelling()
         with self.in_one_run():
-            if work is not None:
-                await self._take_part(work)
-                return
             while True:
                 try:
-                    await self._take_part(anyio.sleep_forever)
+                    await self._take_part(anyio.sleep_forever if work is None else work)
+                    return
                 except LeadershipLostError as error:
+                    if task.cancelling() > requests:  # else a caller that tries again would never end
+                        await anyio.lowlevel.checkpoint_if_cancelled()
+                        raise asyncio.CancelledError from error
+                    if work is not None:
+                        raise
                     logger.warning("%r lost its slots and takes part again: %s", self, error)
 
     async def _take_part(self, work: Work) -> None:

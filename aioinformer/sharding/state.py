@@ -43,7 +43,8 @@ class ShardingState:
         moves: How many slots this replica has got or given back.
         moved_seconds: Seconds since the last of them; None before the first.
         objects: The number of objects in each slot, over the informers of this replica.
-        is_filtered_by_server: Whether the server selects the objects, by informer; False: this replica drops others.
+        is_filtered_by_server: Whether the server selected the objects of the last list, by informer; False: this
+            replica drops others.
         last_error: Why the owners could not be read or written last; None if they could.
     """
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from random import Random
 from typing import Any
 
 import pytest
 
-from aioinformer import Resource
+from aioinformer import Client, Resource, TransportError
+from aioinformer.client.transport import ByteStream, Query
+from aioinformer.errors import LeadershipLostError
 from aioinformer.sharding import leases
 from aioinformer.sharding.members import Members
 from aioinformer.sharding.sharding import Sharding
 from aioinformer.sharding.share import Share
 from aioinformer.testing import Simulation, simulate
 
-from .world import SLOTS, Referee, Replica, Settled, live_through
+from .world import SLOTS, ReadingLink, Referee, Replica, Settled, live_through
 
 HISTORIES = 40
 """Histories of each run; ``make replicas`` runs 5,000."""
@@ -46,6 +50,46 @@ def test_no_slot_moves_between_replicas_that_start_together() -> None:
         assert sorted(gained) == list(range(SLOTS))
         for replica in referee.replicas:
             await replica.end()
+
+    simulate(scenario, seed=1)
+
+
+class ListlessLink(ReadingLink):
+    """A link that answers no list while ``fails``."""
+
+    fails = False
+
+    async def stream(self, path: str, query: Query = (), **options: Any) -> ByteStream:
+        if self.fails:
+            raise TransportError("no lists")
+        return await super().stream(path, query, **options)
+
+
+def test_cancellation_that_arrives_while_slots_are_lost_is_not_lost() -> None:
+    async def scenario(world: Simulation) -> None:
+        link = ListlessLink(world.new_client().transport)
+        sharding = Sharding(Client(link), "demo", "default")
+        cleaning = asyncio.Event()
+
+        async def work() -> None:
+            try:
+                await asyncio.sleep(3600.0)
+            finally:
+                cleaning.set()
+                await asyncio.sleep(1.0)
+
+        async def live() -> None:
+            while True:
+                with suppress(LeadershipLostError):
+                    await sharding.run(work)
+
+        task = asyncio.create_task(live())
+        await world.eventually(lambda: sharding.state.owned, within=20.0)
+        link.fails = True
+        await cleaning.wait()
+        task.cancel()
+        await asyncio.wait((task,), timeout=120.0)
+        assert task.cancelled()
 
     simulate(scenario, seed=1)
 

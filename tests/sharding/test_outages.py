@@ -78,7 +78,6 @@ async def test_objects_stay_shared_while_the_server_gets_and_loses_its_gate(plan
                 await plane.restart(feature_gates={GATE: is_on})
                 await pair.write()
                 await pair.wait_shared()
-                await eventually(lambda on=is_on: pair.selects() == {on}, within=WITHIN)  # type: ignore[misc, arg-type]
 
 
 async def test_objects_stay_shared_while_etcd_restarts_and_forgets_its_history_in_a_move(
