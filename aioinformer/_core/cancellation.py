@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from inspect import isawaitable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import anyio.lowlevel
 
@@ -19,20 +18,28 @@ logger = logging.getLogger(__name__)
 CALL_ERRORS = (Exception, asyncio.CancelledError)
 """What a call of user code raises when it fails. A plain function awaits nothing, so a CancelledError is its own."""
 
-_endings: WeakKeyDictionary[asyncio.Task[Any], Callable[[], bool]] = WeakKeyDictionary()
+_endings: dict[asyncio.Task[Any], Callable[[], bool]] = {}
 """What says whether a task has to end, by task: see ``ends_when``."""
 
 
-def ends_when(task: asyncio.Task[Any], is_ending: Callable[[], bool] | None) -> None:
-    """Let the guard ask ``is_ending`` whether a cancellation of the task is real. None for the count of requests alone.
+def ends_when(task: asyncio.Task[Any], is_ending: Callable[[], bool]) -> None:
+    """Let the guard ask ``is_ending`` whether a cancellation of the task is real, until the task has ended.
 
-    The count is not enough: if a child of a TaskGroup fails while the group waits for its end, Python before 3.13
-    leaves a request to the task behind.
+    The count of requests is not enough: if a child of a TaskGroup fails while the group waits for its end, Python
+    before 3.13 leaves a request to the task behind.
     """
-    if is_ending is None:
-        _endings.pop(task, None)
-    else:
-        _endings[task] = is_ending
+    _endings[task] = is_ending
+    task.add_done_callback(_endings.pop)
+
+
+@contextmanager
+def ending_when(task: asyncio.Task[Any], is_ending: Callable[[], bool]) -> Iterator[None]:
+    """Let the guard ask as by ``ends_when``, inside the block."""
+    _endings[task] = is_ending
+    try:
+        yield
+    finally:
+        del _endings[task]
 
 
 def is_cancelled(task: asyncio.Task[object] | None = None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -163,6 +165,22 @@ class TestTaskGroups:
         assert caught.group_contains(ValueError, match="no quota")
         assert await maybe_await(recover_from_a_group()) == "recovered"
         assert not task.cancelling()
+
+    async def test_task_that_has_ended_is_not_kept(self) -> None:
+        class Listener:
+            def is_ending(self) -> bool:
+                return False
+
+        listener = Listener()
+        task = asyncio.create_task(asyncio.sleep(0))
+        listener.task = task  # type: ignore[attr-defined]
+        ends_when(task, listener.is_ending)
+        await task
+        kept = weakref.ref(listener)
+        del listener, task
+        await turns(2)
+        gc.collect()
+        assert kept() is None
 
     async def test_cancellation_meanwhile_is_raised(self) -> None:
         async def work() -> None:

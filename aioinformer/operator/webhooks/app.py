@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import anyio
 import msgspec
 
-from ..._core.cancellation import ends_when, maybe_await, time_limit
+from ..._core.cancellation import ending_when, maybe_await, time_limit
 from ..._core.failure_log import FailureLog
 from ..._core.log_fields import log_source
 from ..._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
@@ -264,8 +264,8 @@ class WebhookApp:
         assert task is not None
         try:
             async with time_limit(end - asyncio.get_running_loop().time(), lambda: late) as limit:
-                ends_when(task, limit.expired)
-                response: Any = await maybe_await(call)
+                with ending_when(task, limit.expired):
+                    response: Any = await maybe_await(call)
                 version, kind = endpoint.kind.split()
                 body = msgspec.json.encode({"apiVersion": version, "kind": kind, "response": response})
             if response.get("allowed") or response.get("result", {}).get("status") == "Success":
@@ -284,7 +284,6 @@ class WebhookApp:
                 500, f"{endpoint.title} failed: {type(error).__name__}; see the operator's log"
             )
         finally:
-            ends_when(task, None)
             if call.longest > SLOW_CALL:
                 parts = (getattr(request, "namespace", ""), getattr(request, "name", ""))
                 key = "/".join(filter(None, parts)) or request.uid
