@@ -161,7 +161,7 @@ def show(value: float, unit: str) -> str:
         value, unit = value / 1024, "GiB"
     if unit == "s" and value >= 120:
         value, unit = value / 60, "min"
-    return f"{value:,.{0 if value >= 100 else 1}f} {unit}"
+    return f"{value:,.{0 if value >= 100 else 1 if value >= 1 else 2}f} {unit}"
 
 
 def main() -> None:
