@@ -18,6 +18,7 @@ ASKING = {
     "_core/signals.py": "cancels its caller for each signal, and undoes that",
     "operator/workers.py": "undoes what a reconciler requests of its worker",
     "processor/listener.py": "undoes what a handler requests of the run task",
+    "sharding/sharding.py": "the loss of the slots may arrive together with a cancellation",
     "reflector/watch.py": "a timer interrupts each read: a deadline would cost as much as an event",
 }
 """Files that ask whose cancellation arrived, and why."""
