@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from aioinformer import ConfigError
+from aioinformer._core import coop
 from aioinformer.cache import Backlog
 from aioinformer.controller import QueueName
 
@@ -67,8 +68,11 @@ async def test_blocking_handler_delays_the_store_and_then_the_watch(queue: Queue
 
 
 @virtual_time
-async def test_blocking_on_the_last_initial_object_does_not_delay_has_synced_c41() -> None:
+async def test_blocking_on_the_last_initial_object_does_not_delay_has_synced_c41(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The whole list is in the store, and the next event waits in the queue."""
+    monkeypatch.setattr(coop, "SLICE", 60.0)  # between slices, the list would wait for room
     subject = informer_of("a", "b", "c", watch=[1.0, added("d", 11), FOREVER])
     stuck = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
     async with subject:
