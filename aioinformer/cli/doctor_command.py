@@ -21,6 +21,7 @@ from .options import (
     find_target,
     log_more,
     read_token,
+    shards_option,
 )
 from .output import Screen, convert_write_errors, printable, write
 from .reporting import fail, report_errors, usage
@@ -53,7 +54,7 @@ def doctor_command(
     ] = False,
     shards: Annotated[
         int,
-        typer.Option("--shards", min=0, max=1024, help="The operator runs with --shards and this number."),
+        shards_option("The operator runs with --shards and this number."),
     ] = 0,
     lease_namespace: Annotated[
         str | None,

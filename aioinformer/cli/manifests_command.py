@@ -10,6 +10,7 @@ import typer
 
 from .._core.checks import require_namespace
 from ..errors import ConfigError
+from .options import shards_option
 from .output import convert_write_errors, print_error, write
 from .reporting import report_errors
 
@@ -74,12 +75,7 @@ def manifests_command(
     ] = None,
     shards: Annotated[
         int,
-        typer.Option(
-            "--shards",
-            min=0,
-            max=1024,
-            help="The pods share the objects: the number of slots, such as 64. See docs/replicas.md.",
-        ),
+        shards_option("The pods share the objects: the number of slots, such as 64. See docs/replicas.md."),
     ] = 0,
     ca_bundle: Annotated[
         Path | None,

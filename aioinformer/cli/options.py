@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +28,11 @@ TokenFile = Annotated[
     typer.Option("--token-file", metavar="FILE", help="A token for an operator with --metrics-auth."),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
+
+
+def shards_option(text: str) -> Any:
+    """Return the option for the number of slots that replicas share, with this help."""
+    return typer.Option("--shards", min=0, max=1024, help=text)
 
 
 def find_target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:

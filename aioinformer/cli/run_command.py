@@ -15,7 +15,7 @@ from .._core.checks import require_namespace
 from .._core.tasks import finish
 from ..client import Client
 from .logs import set_up
-from .options import ContextOption, Kubeconfig, ServerOption, Verbose, find_target
+from .options import ContextOption, Kubeconfig, ServerOption, Verbose, find_target, shards_option
 from .parent import OPTION as END_WITH_STDIN
 from .parent import end_with_stdin
 from .reporting import fail, report_errors, usage, uvloop_factory
@@ -57,11 +57,8 @@ def run_command(
     ] = False,
     shards: Annotated[
         int,
-        typer.Option(
-            "--shards",
-            min=0,
-            max=1024,
-            help="Replicas share the objects: the number of slots, the same for all, such as 64. See docs/replicas.md.",
+        shards_option(
+            "Replicas share the objects: the number of slots, the same for all, such as 64. See docs/replicas.md."
         ),
     ] = 0,
     lease_namespace: Annotated[
