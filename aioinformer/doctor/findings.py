@@ -9,6 +9,9 @@ import msgspec
 
 from .. import __version__
 
+LONGEST_LINE = 400
+"""Characters of a finding that quotes others."""
+
 
 class Level(StrEnum):
     """How bad a finding is."""
@@ -67,3 +70,10 @@ class Report(msgspec.Struct, frozen=True):
 def worst_of(levels: Iterable[Level]) -> Level:
     """Return the worst of these levels; OK if there are none."""
     return max(levels, key=[*Level].index, default=Level.OK)
+
+
+def shorten_line(text: str, limit: int = LONGEST_LINE) -> str:
+    """Return a text of others as one line of at most ``limit`` characters, and an ellipsis if that is not all."""
+    line = " ".join(text[: 2 * limit].split())  # it may have megabytes
+    is_all = len(line) <= limit and len(text) <= 2 * limit
+    return line if is_all else f"{line[:limit]}…"

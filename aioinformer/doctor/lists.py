@@ -14,7 +14,7 @@ from ..listwatch.collection import Collection
 from ..objects.nesting import DECODE_ERRORS, reader_of
 from ..objects.status_conditions import FALSE, READY
 from .examination import Examination
-from .findings import Finding, Level
+from .findings import Finding, Level, shorten_line
 from .times import describe_seconds
 
 PAGE = 500
@@ -148,9 +148,7 @@ def _find_unready(items: Iterable[msgspec.Raw]) -> Iterator[str]:
             if condition.type == READY and condition.status == FALSE:
                 meta = item.metadata
                 key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-                message = " ".join(condition.message.split())
-                cut = "…" if len(message) > LONGEST_MESSAGE else ""
-                yield f"{key}: {condition.reason}: {message[:LONGEST_MESSAGE]}{cut}"
+                yield f"{key}: {condition.reason}: {shorten_line(condition.message, LONGEST_MESSAGE)}"
 
 
 def describe_collection(collection: Collection) -> str:

@@ -13,7 +13,7 @@ from ..errors import AioInformerError, TransportError, message_of
 from ..operator.debug_page import reading_debug_page
 from ..operator.process_events import CERTIFICATE_INVALID, LOGS_LOST
 from .connection import cause_of
-from .findings import Finding, Level
+from .findings import Finding, Level, shorten_line
 from .times import DAY, describe_seconds, judge_expiry
 
 CHECK = "process"
@@ -23,9 +23,6 @@ LONG = 60.0
 
 CERTIFICATE_LIFETIME = 5 * DAY
 """Of a webhook's certificate: it is warned of a day before its end, as by the alert CertificateExpires."""
-
-LONGEST_TEXT = 400
-"""Characters of a page's text that a finding quotes."""
 
 MOST_NAMED = 5
 """Findings of one kind about a process."""
@@ -124,10 +121,10 @@ async def _read(url: str, token: str, timeout: float) -> Process | Finding:
     except msgspec.ValidationError as error:
         do = "Run the doctor of the version of aioinformer that the process has"
         text = f"{without_credentials(url)}: its debug page has another form: {error}"
-        return Finding(CHECK, Level.WARNING, _shorten(text), do)
+        return Finding(CHECK, Level.WARNING, shorten_line(text), do)
     except AioInformerError as error:
         do = "Pass the URL of the port that --metrics-port names, and a token if the operator runs with --metrics-auth"
-        return Finding(CHECK, Level.FAULT, _shorten(message_of(error)), do)
+        return Finding(CHECK, Level.FAULT, shorten_line(message_of(error)), do)
 
 
 def explain_silence(url: str, error: TransportError, timeout: float) -> Finding:
@@ -146,7 +143,7 @@ def explain_silence(url: str, error: TransportError, timeout: float) -> Finding:
         do = "Look at the pod: kubectl logs --previous says why the process ended; or correct the port"
     else:
         text, do = message_of(error), "Check the URL: it is that of the port that --metrics-port names"
-    return Finding(CHECK, Level.FAULT, _shorten(text), do)
+    return Finding(CHECK, Level.FAULT, shorten_line(text), do)
 
 
 def judge_process(process: Process, operator: str, now: float) -> Iterator[Finding]:
@@ -261,14 +258,8 @@ def _describe(process: Process) -> Finding:
 
 
 def _about(url: str, finding: Finding) -> Finding:
-    return msgspec.structs.replace(finding, what=_shorten(f"{url}: {finding.what}"))
+    return msgspec.structs.replace(finding, what=shorten_line(f"{url}: {finding.what}"))
 
 
 def _warn(text: str, do: str) -> Finding:
-    return Finding(CHECK, Level.WARNING, _shorten(text), do)
-
-
-def _shorten(text: str) -> str:
-    """Return a text in one line, without the rest of a long one."""
-    line = " ".join(text[: 2 * LONGEST_TEXT].split())
-    return line if len(line) <= LONGEST_TEXT else f"{line[:LONGEST_TEXT]}…"
+    return Finding(CHECK, Level.WARNING, shorten_line(text), do)

@@ -14,7 +14,8 @@ import pytest
 
 from aioinformer import Client, KubeObject
 from aioinformer.doctor import Finding, Level, Report, examine
-from aioinformer.doctor.processes import LONGEST_TEXT, Process, check_processes, judge_process, judge_replicas
+from aioinformer.doctor.findings import LONGEST_LINE
+from aioinformer.doctor.processes import Process, check_processes, judge_process, judge_replicas
 from aioinformer.operator import CustomResource, Operator, Request, RunOptions, run
 from aioinformer.testing import APIServer, eventually
 from aioinformer.typed import CamelStruct
@@ -146,7 +147,7 @@ async def test_long_texts_of_a_page_are_cut() -> None:
     report = await examine_page(json.dumps(body))
     findings = [finding for finding in report.findings if finding.check == "process"]
     assert 0 < len(findings) < 30
-    assert max(len(finding.what) for finding in findings) <= LONGEST_TEXT + 1
+    assert max(len(finding.what) for finding in findings) <= LONGEST_LINE + 1
 
 
 async def test_a_process_that_does_not_answer_is_frozen() -> None:
