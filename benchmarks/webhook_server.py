@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
 
 from aioinformer import KubeObject
+from aioinformer._core.garbage import freeze_garbage_collection
 from aioinformer.metrics import render
 from aioinformer.operator import AdmissionReview, Denied, Operator, WebhookApp, WebhookServer
 
@@ -97,10 +97,9 @@ async def serve(form: str, folder: Path, *, sampled: float | None) -> None:
     cert, key = folder / "tls.crt", folder / "tls.key"
     async with WebhookServer(app, port=0, cert=cert, key=key, host="127.0.0.1") as server:
         (path,) = app.paths
-        gc.collect()
-        gc.freeze()  # as `aioinformer run` does
-        print(json.dumps({"url": f"https://127.0.0.1:{server.port}{path}"}), flush=True)
-        await asyncio.to_thread(sys.stdin.read)
+        with freeze_garbage_collection():  # as `aioinformer run` does
+            print(json.dumps({"url": f"https://127.0.0.1:{server.port}{path}"}), flush=True)
+            await asyncio.to_thread(sys.stdin.read)
     if scraping is not None:
         scraping.cancel()
 
