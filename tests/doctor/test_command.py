@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
-from aioinformer.objects.meta import micro_time
-from aioinformer.sharding.leases import LABEL_NAME
-from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer
 from tests.e2e.processes import Ended, started_program
+from tests.sharding.written_leases import write_member, write_table
 
 from .setups import install_definition, listening
 
@@ -51,15 +48,11 @@ async def test_a_server_that_is_fine_and_one_that_is_away(tmp_path: Path) -> Non
 
 async def test_forged_owners_of_slots_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "websites.py").write_text(OPERATOR)
-    table = json.dumps({"slots": 4, "owners": {"\x1b[2Jforged": [0, 1, 2, 3], "websites-000000000001": []}})
-    labels, now = {LABEL_NAME: "websites"}, micro_time(int(time.time() * 1e6))
+    owners: dict[str, list[int]] = {"\x1b[2Jforged": [0, 1, 2, 3], "websites-000000000001": []}
     async with APIServer() as server:
         install_definition(server)
-        metadata = {"name": "websites-slots", "labels": labels, "annotations": {OWNERS: table}}
-        server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata})
-        spec = {"holderIdentity": "websites-000000000001", "leaseDurationSeconds": 3600, "renewTime": now}
-        metadata = {"name": "websites-000000000001", "labels": labels}
-        server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata, "spec": spec})
+        write_table(server, "websites", 4, owners)
+        write_member(server, "websites", "websites-000000000001", ago=0.0, duration=3600)
         options = ("websites", f"--server={server.url}", "--lease-namespace=default", "--shards=4")
         report = await doctor(*options, folder=tmp_path)
     assert report.code == 2, report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -14,13 +13,12 @@ import pytest
 from aioinformer import Client, KubeObject
 from aioinformer.doctor import Finding, Level, Report, examine
 from aioinformer.doctor.sharding import LASTS, Replica, judge_owners
-from aioinformer.objects.meta import micro_time
 from aioinformer.operator import Operator, Owned, Request, RunOptions, Uses, Watched
 from aioinformer.sharding import Sharding
-from aioinformer.sharding.leases import LABEL_NAME
 from aioinformer.sharding.table import OWNERS, Table
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.controlplane import ControlPlane
+from tests.sharding.written_leases import write_lease, write_member, write_table
 
 from .setups import grant, require
 
@@ -37,25 +35,6 @@ def request_of(secret: KubeObject) -> list[Request[KubeObject]]:
 
 @operator.controller("configmaps", owns=[Owned("pods")], watches=[Watched("secrets", request_of)])
 async def reconcile(request: Request[KubeObject]) -> None: ...
-
-
-def write_lease(server: APIServer, name: str, **fields: Any) -> None:
-    metadata = {"name": name, "labels": {LABEL_NAME: "sites"}, **fields.pop("metadata", {})}
-    server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata, "spec": fields})
-
-
-def write_table(server: APIServer, annotation: str) -> None:
-    write_lease(server, "sites-slots", metadata={"annotations": {OWNERS: annotation}})
-
-
-def write_member(server: APIServer, name: str, *, ago: float) -> None:
-    renewed = micro_time(int((time.time() - ago) * 1e6))
-    times = {"renewTime": renewed, "acquireTime": renewed}
-    write_lease(server, name, holderIdentity=name, leaseDurationSeconds=15, **times)
-
-
-def write_owners(server: APIServer, owners: dict[str, list[int]], slots: int = SLOTS) -> None:
-    write_table(server, msgspec.json.encode({"slots": slots, "owners": owners}).decode())
 
 
 async def examine_sites(server: APIServer, **options: Any) -> Report:
@@ -133,12 +112,14 @@ async def test_no_replica_has_worked_yet() -> None:
 
 async def test_a_dead_owner_is_named_with_its_slots() -> None:
     async with APIServer() as server:
-        write_owners(
+        write_table(
             server,
+            "sites",
+            SLOTS,
             {"sites-000000000001": [0, 1, 2, 3], "sites-000000000002": [4, 5, 6], "sites-000000000003": [7]},
         )
-        write_member(server, "sites-000000000001", ago=1.0)
-        write_member(server, "sites-000000000002", ago=300.0)
+        write_member(server, "sites", "sites-000000000001", ago=1.0)
+        write_member(server, "sites", "sites-000000000002", ago=300.0)
         report = await examine_sites(server)
     require(
         report, FAULT, "sharding", "sites-000000000002, which owns the slots 4-6, renewed its Lease 5 min ago"
@@ -149,8 +130,8 @@ async def test_a_dead_owner_is_named_with_its_slots() -> None:
 
 async def test_all_replicas_are_dead() -> None:
     async with APIServer() as server:
-        write_owners(server, {"sites-000000000001": [*range(SLOTS)]})
-        write_member(server, "sites-000000000001", ago=600.0)
+        write_table(server, "sites", SLOTS, {"sites-000000000001": [*range(SLOTS)]})
+        write_member(server, "sites", "sites-000000000001", ago=600.0)
         report = await examine_sites(server)
     require(report, FAULT, "sharding", "no replica is alive", "renewed its Lease 10 min ago")
 
@@ -164,7 +145,7 @@ async def test_all_replicas_have_stopped() -> None:
 
 async def test_another_number_of_slots() -> None:
     async with APIServer() as server:
-        write_owners(server, {"sites-000000000001": [0]}, slots=16)
+        write_table(server, "sites", 16, {"sites-000000000001": [0]})
         report = await examine_sites(server)
     finding = require(report, FAULT, "sharding", "has 16 slots", "8")
     assert "--shards" in finding.do
@@ -173,10 +154,7 @@ async def test_another_number_of_slots() -> None:
 async def test_another_key() -> None:
     owners = {"sites-000000000001": [0]}
     async with APIServer() as server:
-        write_table(
-            server,
-            msgspec.json.encode({"slots": SLOTS, "owners": owners, "key": "namespace"}).decode(),
-        )
+        write_table(server, "sites", SLOTS, owners, key="namespace")
         report = await examine_sites(server)
     require(report, FAULT, "sharding", "key='namespace'", "key='uid'")
 
@@ -186,7 +164,7 @@ async def test_another_key() -> None:
 )
 async def test_a_table_that_cannot_be_read(annotation: str) -> None:
     async with APIServer() as server:
-        write_table(server, annotation)
+        write_lease(server, "sites", "sites-slots", annotation)
         report = await examine_sites(server)
     finding = require(report, FAULT, "sharding", OWNERS, "default/sites-slots")
     assert len(finding.what) < 1000
@@ -196,8 +174,8 @@ async def test_forged_owners_do_not_make_the_report_long() -> None:
     async with APIServer() as server:
         owners: dict[str, list[int]] = {f"\x1b[2J{'x' * 500}{number}": [] for number in range(100)}
         owners["y" * 50_000] = [*range(0, SLOTS, 2)]
-        write_owners(server, owners)
-        write_member(server, "sites-000000000001", ago=1.0)
+        write_table(server, "sites", SLOTS, owners)
+        write_member(server, "sites", "sites-000000000001", ago=1.0)
         report = await examine_sites(server)
     findings = [finding for finding in report.findings if finding.check == "sharding"]
     require(report, FAULT, "sharding", "owners of slots are dead: yyy")
@@ -206,10 +184,10 @@ async def test_forged_owners_do_not_make_the_report_long() -> None:
 
 async def test_leases_of_another_form_are_no_replicas() -> None:
     async with APIServer() as server:
-        write_member(server, "sites-of-others", ago=1.0)
-        write_owners(server, {"sites-000000000001": [*range(SLOTS)]})
-        write_lease(server, "sites-000000000001")
-        write_lease(server, "sites-000000000002", holderIdentity="sites-000000000002")
+        write_member(server, "sites", "sites-of-others", ago=1.0)
+        write_table(server, "sites", SLOTS, {"sites-000000000001": [*range(SLOTS)]})
+        write_lease(server, "sites", "sites-000000000001")
+        write_lease(server, "sites", "sites-000000000002", holderIdentity="sites-000000000002")
         report = await examine_sites(server)
     require(report, FAULT, "sharding", "no replica is alive")
 

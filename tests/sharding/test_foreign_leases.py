@@ -10,23 +10,14 @@ import pytest
 from aioinformer import Client, SharedInformerFactory
 from aioinformer.errors import ConfigError
 from aioinformer.sharding import Sharding
-from aioinformer.sharding.leases import LABEL_NAME
 from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer
 from aioinformer.testing.waiting import eventually
 
 from .test_operator import FAST, SLOTS, Recorder, client, create, new_sharding, server
+from .written_leases import LEASES, write_lease
 
 __all__ = ["client", "server"]
-
-LEASES = ("coordination.k8s.io/v1", "leases")
-
-
-def put_lease(
-    server: APIServer, name: str, *, labels: dict[str, str], spec: dict[str, Any] | None = None
-) -> None:
-    lease = {"metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": spec or {}}
-    server.create(*LEASES, lease)
 
 
 def table(server: APIServer) -> dict[str, Any]:
@@ -80,9 +71,8 @@ async def test_broken_table_ends_the_work_until_it_is_mended(server: APIServer, 
 async def test_lease_of_another_program_is_no_replica_and_is_not_deleted(
     server: APIServer, client: Client
 ) -> None:
-    held = {"holderIdentity": "host", "leaseDurationSeconds": 1}
-    put_lease(server, "demo-leader", labels={LABEL_NAME: "demo"}, spec=held)
-    put_lease(server, "demo-0123456789ab", labels={LABEL_NAME: "demo"}, spec=held)
+    for name in ("demo-leader", "demo-0123456789ab"):
+        write_lease(server, "demo", name, holderIdentity="host", leaseDurationSeconds=1)
     replica = Recorder(client)
     async with replica.manager:
         await eventually(lambda: len(replica.slots) == SLOTS)
@@ -95,7 +85,7 @@ async def test_lease_of_another_program_is_no_replica_and_is_not_deleted(
 
 
 async def test_table_name_that_another_program_uses_is_an_error(server: APIServer, client: Client) -> None:
-    put_lease(server, "demo-slots", labels={})
+    server.create(*LEASES, {"metadata": {"name": "demo-slots", "namespace": "default"}})
     with pytest.raises(ConfigError, match=r"the Lease default/demo-slots exists and lacks the label"):
         await new_sharding(client).run()
 

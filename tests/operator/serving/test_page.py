@@ -9,17 +9,15 @@ import struct
 import zlib
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from aioinformer import Client, KubeObject
 from aioinformer.operator import AdmissionReview, Denied, Operator, Request
 from aioinformer.operator.serving import Debug, Serving, Tokens
 from aioinformer.sharding import Sharding
-from aioinformer.sharding.leases import LABEL_NAME
-from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
+from tests.sharding.written_leases import write_table
 
 from ..webhooks.kinds import WebsiteV1, post, review, site
 from .test_serving import failing_operator
@@ -122,16 +120,11 @@ async def test_page_shows_the_owners_of_slots(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     operator = Operator("shared", events=False)
     operator.controller("configmaps")(do_nothing)
-    forged = {"slots": 8, "owners": {"<i id=injected>": [0, 1, 2, 7]}}
+    owners = {"<i id=injected>": [0, 1, 2, 7]}
     async with APIServer() as server, Client.from_url(server.url) as client:
         for number in range(40):
             server.create("v1", "configmaps", {"metadata": {"name": f"c{number}"}})
-        metadata = {
-            "name": "shared-slots",
-            "labels": {LABEL_NAME: "shared"},
-            "annotations": {OWNERS: msgspec.json.encode(forged).decode()},
-        }
-        server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata})
+        write_table(server, "shared", 8, owners)
         sharding = Sharding(client, "shared", "default", slots=8, lease_duration=120.0)
         manager = operator.manager(client, sharding=sharding)
         async with (

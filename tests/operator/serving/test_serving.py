@@ -16,12 +16,11 @@ from aioinformer import Client, ConfigError, KubeObject, LeaderElector, Terminal
 from aioinformer.operator import Context, Controller, Manager, Operator, Request
 from aioinformer.operator.serving import Debug, Serving
 from aioinformer.sharding import Sharding
-from aioinformer.sharding.leases import LABEL_NAME
-from aioinformer.sharding.table import OWNERS
 from aioinformer.testing import APIServer, eventually
 from aioinformer.tracing import StageTimes
 from tests.kubernetes.process import free_ports
 from tests.narrow import Narrow
+from tests.sharding.written_leases import write_table
 
 
 class World:
@@ -279,14 +278,9 @@ async def test_forged_owners_of_slots_do_not_make_the_data_long() -> None:
     @operator.controller("configmaps")
     async def reconcile(request: Request[KubeObject]) -> None: ...
 
-    forged = {"slots": 8, "owners": {"x" * 200_000: [0, 1, 2, 7]}}
+    owners = {"x" * 200_000: [0, 1, 2, 7]}
     async with APIServer() as server, Client.from_url(server.url) as client:
-        metadata = {
-            "name": "shared-slots",
-            "labels": {LABEL_NAME: "shared"},
-            "annotations": {OWNERS: msgspec.json.encode(forged).decode()},
-        }
-        server.create("coordination.k8s.io/v1", "leases", {"metadata": metadata})
+        write_table(server, "shared", 8, owners)
         sharding = Sharding(client, "shared", "default", slots=8, lease_duration=120.0)
         async with operator.running(client, sharding=sharding) as manager:
             await eventually(lambda: sharding.state.owned == (3, 4, 5, 6))
