@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 
-from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, informer_triggers
+from aioinformer.operator import (
+    Controller,
+    LabelsMatch,
+    Manager,
+    Owns,
+    Predicate,
+    When,
+    informer_triggers,
+    owner_reference,
+)
 from aioinformer.testing import Simulation, simulate
 from tests.virtual_time import simulate_scenario
 
@@ -27,14 +36,7 @@ OF_UPDATES = When(lambda change: change.is_update)
 
 
 def child_of(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
-    reference = {
-        "apiVersion": "v1",
-        "kind": owner["kind"],
-        "name": owner["metadata"]["name"],
-        "uid": owner["metadata"]["uid"],
-        "controller": True,
-    }
-    return {"metadata": {"ownerReferences": [reference | more]}}
+    return {"metadata": {"ownerReferences": [owner_reference(owner) | more]}}
 
 
 def has_seen(controller: Controller[Any], pods: int) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from aioinformer import CachedResource, UndecodableObject
 from aioinformer.errors import DecodeError, UndecodableError
-from aioinformer.operator import Controller, LabelsChanged, Manager, Owns, Request, Watch
+from aioinformer.operator import Controller, LabelsChanged, Manager, Owns, Request, Watch, owner_reference
 from aioinformer.testing import Simulation
 from tests.virtual_time import simulate_scenario
 
@@ -166,24 +166,15 @@ async def test_owner_of_an_undecodable_object_is_reconciled(world: Simulation) -
     owners = manager.for_resource("v1", "secrets")
     owned = manager.for_resource("v1", "configmaps", Map)
     controller = manager.add(Controller("tests", reconciler, owners, owns=[Owns(owned, LabelsChanged())]))
-    first, second = (create(world, name, "secrets")["metadata"] for name in ("first", "second"))
-
-    def owned_by(owner: dict[str, Any]) -> dict[str, Any]:
-        reference = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "name": owner["name"],
-            "uid": owner["uid"],
-            "controller": True,
-        }
-        return {"ownerReferences": [reference]}
-
-    create(world, "child", metadata=owned_by(first), **FITS)
+    first, second = (
+        {"ownerReferences": [owner_reference(create(world, name, "secrets"))]} for name in ("first", "second")
+    )
+    create(world, "child", metadata=first, **FITS)
     async with manager:
         await quiet(controller)
         steps: list[tuple[Any, set[str]]] = [
             (lambda: change(world, "child", **UNFIT), {"default/first"}),
-            (lambda: change(world, "child", metadata=owned_by(second)), {"default/first", "default/second"}),
+            (lambda: change(world, "child", metadata=second), {"default/first", "default/second"}),
             (lambda: change(world, "child", **FITS), {"default/first", "default/second"}),
             (lambda: change(world, "child", **UNFIT), {"default/second"}),
             (lambda: world.server.delete("v1", "configmaps", "child", "default"), {"default/second"}),
@@ -203,18 +194,11 @@ async def test_undecodable_owner_is_found_by_its_owned_objects(world: Simulation
     controller = manager.add(
         Controller("tests", make_recorder(), owners, owns=[manager.for_resource("v1", "secrets")])
     )
-    owner = create(world, "owner", data={"other": "x"})["metadata"]
+    owner = create(world, "owner", data={"other": "x"})
     async with manager:
         await quiet(controller)
         failed = controller.state.failed
-        reference = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "name": "owner",
-            "uid": owner["uid"],
-            "controller": True,
-        }
-        create(world, "child", "secrets", metadata={"ownerReferences": [reference]})
+        create(world, "child", "secrets", metadata={"ownerReferences": [owner_reference(owner)]})
         await quiet(controller)
         assert controller.state.failed == failed + 1
 

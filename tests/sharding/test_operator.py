@@ -11,7 +11,16 @@ import pytest
 
 from aioinformer import Client, KubeObject, SharedInformerFactory
 from aioinformer.errors import ConfigError
-from aioinformer.operator import Context, Controller, Manager, Operator, Request, RunOptions, Watch
+from aioinformer.operator import (
+    Context,
+    Controller,
+    Manager,
+    Operator,
+    Request,
+    RunOptions,
+    Watch,
+    owner_reference,
+)
 from aioinformer.sharding import Sharding, slot_in
 from aioinformer.sharding.slots import slot_of
 from aioinformer.testing import APIServer
@@ -171,15 +180,8 @@ async def test_operator_reads_each_resource_by_its_role(server: APIServer, clien
 
     sharding = new_sharding(client)
     owner = create(server, "owner")
-    reference = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": "owner",
-        "uid": owner.uid,
-        "controller": True,
-    }
-    secret = {"metadata": {"name": "owned", "namespace": "default", "ownerReferences": [reference]}}
-    server.create("v1", "secrets", secret)
+    metadata = {"name": "owned", "namespace": "default", "ownerReferences": [owner_reference(owner)]}
+    server.create("v1", "secrets", {"metadata": metadata})
     async with operator.manager(client, namespace="default", sharding=sharding) as manager:
         await eventually(lambda: "owner" in seen)
         primary, owned = manager.informers

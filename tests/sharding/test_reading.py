@@ -19,6 +19,7 @@ from aioinformer import (
     SharedIndexInformer,
     SharedInformerFactory,
 )
+from aioinformer.operator import owner_reference
 from aioinformer.sharding import Sharding
 from aioinformer.sharding.slots import selector_of, slot_of
 from aioinformer.testing import APIServer
@@ -271,15 +272,8 @@ async def test_objects_that_do_not_fit_leave_with_their_slots(world: World) -> N
 
 async def test_owned_objects_follow_their_owner(world: World) -> None:
     owner = await world.create("owner")
-    reference = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": "owner",
-        "uid": owner.uid,
-        "controller": True,
-    }
     for number in range(12):
-        await world.create(f"owned{number}", ownerReferences=[reference])
+        await world.create(f"owned{number}", ownerReferences=[owner_reference(owner)])
     slot = slot_of(owner.uid, SLOTS)
     world.sharding.share.change({slot})
     async with SharedIndexInformer(world.sharding.read(world.list_watch(), "owner"), KubeObject) as informer:

@@ -12,6 +12,7 @@ import pytest
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer, TransportError
 from aioinformer._core.tasks import finish
 from aioinformer.client.transport import JSON, ByteStream, Query
+from aioinformer.operator import owner_reference
 from aioinformer.sharding import Sharding
 from aioinformer.sharding.reading import ShardedListWatch
 from aioinformer.testing import Simulation, simulate
@@ -85,7 +86,7 @@ class ReadingHistory:
             self.random.choice((1, 80_000))
         ).hex()  # large lists come in pieces
         owners = [{"metadata": {"name": f"owner{number}"}} for number in range(8)]
-        self._owners = [world.server.create("v1", "secrets", owner)["metadata"] for owner in owners]
+        self._owners = [world.server.create("v1", "secrets", owner) for owner in owners]
         self.known: dict[str, State] = {}
         self.informer.add_event_handler(
             on_add=lambda obj, first: self._record(obj),
@@ -152,15 +153,8 @@ class ReadingHistory:
         act = random.choice(acts)
         if not self.world.happens("writer", f"{act} {name}"):
             return
-        reference = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "name": owner["name"],
-            "uid": owner["uid"],
-            "controller": True,
-        }
         new = {
-            "metadata": {"name": name, "ownerReferences": [reference]},
+            "metadata": {"name": name, "ownerReferences": [owner_reference(owner)]},
             "data": {"at": f"{self.world.now} {self._text}"},
         }
         if act in ("delete", "replace"):
