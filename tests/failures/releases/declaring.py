@@ -9,7 +9,8 @@ import aiohttp
 import msgspec
 from msgspec import Meta
 
-from aioinformer.operator import AdmissionReview, Context, Denied, GenerationChanged, Operator, Request
+from aioinformer import CachedResource
+from aioinformer.operator import AdmissionReview, Context, Denied, GenerationChanged, Operator, Request, Uses
 from aioinformer.typed import CamelStruct, Condition, CustomResource, MapOf
 from examples.website.operator import HOST
 
@@ -34,14 +35,21 @@ async def call_dns(method: str, host: str, context: Context) -> None:
         answer.raise_for_status()
 
 
-def declare(kind: type[W], read: Callable[[W], tuple[str, dict[str, str]]]) -> Operator:
+def declare(
+    kind: type[W],
+    read: Callable[[W], tuple[str, dict[str, str]]],
+    *,
+    reviewed: type[CustomResource] | None = None,
+) -> Operator:
     """Return the operator.
 
     Args:
         kind: The class of Websites.
         read: Returns a Website's host and the data of its ConfigMap.
+        reviewed: The class whose objects the webhook reviews and reads, if it is another one.
     """
-    operator = Operator("websites", conditions=True, settings=Settings)
+    reviewed = reviewed or kind
+    operator = Operator("websites", conditions=True, settings=Settings, uses=[Uses(reviewed)])
 
     async def remove_dns(request: Request[Any], context: Context) -> None:
         if isinstance(request.object, kind):
@@ -72,11 +80,11 @@ def declare(kind: type[W], read: Callable[[W], tuple[str, dict[str, str]]]) -> O
         await call_dns("PUT", host, context)
         context.logger.info("published")
 
-    @operator.validate(kind)
+    @operator.validate(reviewed)
     async def check_host(review: AdmissionReview[Any], context: Context) -> None:
-        host, _ = read(review.object)
-        for other in await context.resource(kind).list():
-            if read(other)[0] == host and other.key != review.object.key:
+        sites: CachedResource[Any] = context.resource(reviewed)
+        for other in await sites.list():
+            if other.spec.host == review.object.spec.host and other.key != review.object.key:
                 raise Denied(f"is taken by {other.key}", field="spec.host")
 
     return operator

@@ -26,7 +26,9 @@ class WebsiteV2(CustomResource, group="example.com", version="v2", kind="Website
 
 
 operator = declare(
-    WebsiteV2, lambda site: (site.spec.host, {"index.html": site.spec.html, "plan": site.spec.tier})
+    WebsiteV2,
+    lambda site: (site.spec.host, {"index.html": site.spec.html, "plan": site.spec.tier}),
+    reviewed=Website,  # pods of the third release know no other, and its cache needs no conversion
 )
 
 
