@@ -14,12 +14,14 @@ import itertools
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvloop
 from hypothesis import settings
+from packaging.version import Version
 from pytest_asyncio import is_async_test
 
 from aioinformer import Client
@@ -31,6 +33,11 @@ pytest_plugins = ["tests.kubernetes.fixtures", "tests.prometheus.fixtures"]
 
 settings.register_profile("tests", deadline=None)  # a busy machine must not fail a test
 settings.load_profile("tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if Version(version("uvloop")) < Version("0.23"):  # it forgets sockets that it has closed
+        config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket\.socket:ResourceWarning")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
