@@ -85,7 +85,7 @@ class ListsInChunks(ListerWatcher, Protocol):
 class ReadsShares(Protocol):
     """Reads a share of collections, such as a Sharding."""
 
-    def read(self, list_watch: Any, shard_by: Any = "uid", /) -> Any:
+    def read(self, list_watch: Any, shard_by: Any = "uid", /, *, namespaced: bool = True) -> Any:
         """Return a ListWatch that reads the share of another one."""
         ...
 

@@ -210,7 +210,8 @@ class SharedInformerFactory(InOneLoop):
         """
         resource = look_up(self._client, api_version, plural, object_type)
         api_version, plural, kind = resource.api_version, resource.plural, resource.object_type
-        chosen = self._namespaces(namespace, namespaces, resource.is_namespaced(namespaced), plural)
+        namespaced = resource.is_namespaced(namespaced)
+        chosen = self._namespaces(namespace, namespaces, namespaced, plural)
         require_selectors(label_selector or "", field_selector or "")
         label_selector, field_selector = label_selector or None, field_selector or None
         if protobuf and not is_kube_object_type(kind):
@@ -243,7 +244,7 @@ class SharedInformerFactory(InOneLoop):
         }
         if self._sharding is not None:
             list_watches = {
-                read_namespace: self._sharding.read(list_watch, shard_by)
+                read_namespace: self._sharding.read(list_watch, shard_by, namespaced=namespaced)
                 for read_namespace, list_watch in list_watches.items()
             }
         if self._name:

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import logging
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any, Generic, TypeVar, Unpack
 
 from .._core.cancellation import ends_when, maybe_await
@@ -34,7 +35,7 @@ from ..objects.nested_encoding import encode_nested
 from ..objects.undecodable import UndecodableObject
 from ..reflector.scope import lacks_namespace
 from ..resources import CachedResource
-from ..sharding import Share, keys_in, shard_by_of, slot_in
+from ..sharding import Claim, Share, keys_in, shard_by_of, slot_in
 from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .controller_options import ControllerOptions, check_options
@@ -108,6 +109,7 @@ class Controller(Generic[T]):
         self.name = name
         self.cache_sync_timeout = options.get("cache_sync_timeout")
         self._sync_error: SyncTimeout | None = None
+        self._has_said_unclaimed = False
         self.informer: SharedIndexInformer[T] = informer_of(primary)
         self._written = None if isinstance(primary, SharedIndexInformer) else primary
         self._is_current = primary.is_current if isinstance(primary, CachedResource) else lambda key: False
@@ -247,14 +249,15 @@ class Controller(Generic[T]):
         """
         reads = {informer: shard_by_of(informer) for informer in self.informers}
         others = (
-            (trigger.informer, "owner" if isinstance(trigger, Owns) else "") for trigger in self._triggers[1:]
+            (trigger.informer, ("owner", "") if isinstance(trigger, Owns) else ("",))
+            for trigger in self._triggers[1:]
         )
-        for informer, shard_by in [(self.informer, "uid"), *others]:
-            if reads[informer] != shard_by:
+        for informer, fitting in [(self.informer, ("uid",)), *others]:
+            if reads[informer] not in fitting:
                 raise ConfigError(
                     f"{self.name}: {informer.name} is read with shard_by={reads[informer]!r} and needed with "
-                    f"{shard_by!r}: primary objects are read by 'uid', owned ones by 'owner', and watched ones by '', "
-                    "each by an informer of its own. A collection that is several of these cannot be shared: use "
+                    f"{fitting[0]!r}: primary objects are read by 'uid', owned ones by 'owner', and watched ones by "
+                    "'', each by an informer of its own. A collection that is several of these cannot be shared: use "
                     "leader election"
                 )
         if lacks_namespace(self.informer.object_type):
@@ -262,11 +265,29 @@ class Controller(Generic[T]):
                 f"{self.name}: objects can be shared only if their type has metadata.namespace, which "
                 f"{self.informer.object_type.__name__} lacks"
             )
-        self._workers.claim = lambda key: share.claim(
-            slot_in(self.informer, key), lambda: self._workers.withdraw(key)
-        )
-        self._own.is_mine = lambda key: slot_in(self.informer, key) in share.slots
+        self._workers.claim = partial(self._claim, share)
+        self._own.leaves = partial(self._leaves, share)
         share.on_gain.append(self._queue_gained)
+
+    def _claim(self, share: Share, key: str) -> Claim | None:
+        slot = slot_in(self.informer, key)
+        if slot is None and self._sources and not self._has_said_unclaimed:
+            self._has_said_unclaimed = True
+            logger.info(
+                "%s: no object of this replica is called %s, so it is not reconciled here. Replicas that share objects "
+                "reconcile objects only: for work in the background use a LeaderElector (said once)",
+                self.name,
+                key,
+            )
+        return share.claim(slot, lambda: self._workers.withdraw(key))
+
+    def _leaves(self, share: Share, key: str) -> bool:
+        """Return whether an object that went is in no slot of this replica. Its work ends then, without a cleanup."""
+        if slot_in(self.informer, key) in share.slots:
+            return False
+        self._forget(key)
+        self._workers.withdraw(key)
+        return True
 
     def _queue_gained(self, slots: Collection[int]) -> None:
         """Queue the cached objects of slots that have come. Others are queued when they are added to the cache."""

@@ -216,8 +216,8 @@ class Primary(InformerTrigger):
         self._awaits_all = False
         self._gone: OrderedDict[str, None] = OrderedDict()
         self.is_standing_by: Callable[[], bool] = lambda: False
-        self.is_mine: Callable[[str], bool] | None = None
-        """With sharding: whether an object is in a slot of this replica. One that is not has only left the cache."""
+        self.leaves: Callable[[str], bool] | None = None
+        """With sharding: called with the key of an object that went; returns whether it has only left this replica."""
         self.on_queued: Callable[[str], object] | None = None
         """Called with the key of each object that has changed, after it was queued."""
 
@@ -240,8 +240,7 @@ class Primary(InformerTrigger):
                     self.queue.add(key, priority)
 
     def on_delete(self, obj: Any) -> object:
-        if self.is_mine is not None and not self.is_mine(key := self._key_of(obj)):
-            self._forget(key)
+        if self.leaves is not None and self.leaves(key := self._key_of(obj)):
             self._unfit.discard(key)
             return None
         return super().on_delete(obj)

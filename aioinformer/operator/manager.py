@@ -19,7 +19,14 @@ from .._core.tasks import Running, finish, raise_failures, run_until_first, wait
 from ..client import Client
 from ..client.lookup import ResourceName, look_up
 from ..controller import QueueName
-from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
+from ..errors import (
+    AlreadyStartedError,
+    ConfigError,
+    LeadershipLostError,
+    StoppedError,
+    SyncTimeout,
+    message_of,
+)
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, liveness_problems, readiness_problems, undecodable_warnings
@@ -444,8 +451,9 @@ class Manager(Running):
         """Return whether the manager is ready, for a readiness probe.
 
         It is ready when it is alive, its caches are synced and current, and its triggers have processed the first
-        lists. A manager on standby is ready, and one that is stopping is not. Objects that do not fit their type are
-        warnings, with the reasons: a tenant must not be able to make an operator unready.
+        lists. A manager on standby is ready, and one that is stopping is not. With sharding, it is not while it cannot
+        read or write the Leases. Objects that do not fit their type are warnings, with the reasons: a tenant must not
+        be able to make an operator unready.
         """
         return Health.of(self._not_ready(), undecodable_warnings(self._states(), with_reasons=True))
 
@@ -553,6 +561,8 @@ class Manager(Running):
         yield from self._not_alive()
         if self._is_stopping and not self._has_ended:
             yield "the manager is stopping"
+        if self._sharding is not None and (error := self._sharding.last_error) is not None:
+            yield f"the slots of this replica are not known: {message_of(error)}"
         for informer in self.informers:
             yield from readiness_problems(informer.state, self._factory.stalled_after)
         if all(informer.has_synced() for informer in self.informers):

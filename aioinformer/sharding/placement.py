@@ -11,26 +11,26 @@ from .._core.cancellation import CALL_ERRORS
 from .._core.failure_log import FailureLog
 from ..errors import message_of
 from ..objects.kube_object import KubeObject
-from .slots import UID_FIELD, slot_of
+from .slots import slot_of, slot_of_text
 
 logger = logging.getLogger(__name__)
 
 MOST_GONE = 65_536
 """Deleted objects whose slots are remembered, until they are reconciled."""
 
-NAMESPACE_FIELD = "object.metadata.namespace"
-
 
 class Grouping(NamedTuple):
     """What decides about the slot of an object.
 
     Attributes:
-        text_of: Returns the text whose hash is the object's.
-        field: The field, as the server's shard selectors name it; ``""`` if servers cannot select by it.
+        text_of: Returns the text that decides.
+        slot_of: Returns the slot of a text, for a number of slots.
+        is_selected: Whether servers can select by it.
     """
 
     text_of: Callable[[KubeObject], str]
-    field: str = ""
+    slot_of: Callable[[str, int], int] = slot_of
+    is_selected: bool = False
 
 
 def uid_of_owner(obj: KubeObject) -> str:
@@ -40,8 +40,8 @@ def uid_of_owner(obj: KubeObject) -> str:
     return obj.uid if owner is None else owner.uid
 
 
-BY_UID = Grouping(lambda obj: obj.uid, UID_FIELD)
-BY_NAMESPACE = Grouping(lambda obj: obj.namespace, NAMESPACE_FIELD)
+BY_UID = Grouping(lambda obj: obj.uid, is_selected=True)
+BY_NAMESPACE = Grouping(lambda obj: obj.namespace, slot_of_text)
 BY_OWNER = Grouping(uid_of_owner)
 
 
@@ -59,7 +59,7 @@ def by_function(function: Callable[[KubeObject], str]) -> Grouping:
             return obj.uid
         return text
 
-    return Grouping(text_of)
+    return Grouping(text_of, slot_of_text)
 
 
 class Placement:
@@ -68,18 +68,22 @@ class Placement:
     Args:
         grouping: What decides about an object's slot.
         slots: The number of slots.
+
+    Attributes:
+        moved: Of a list: objects that were in the placement before, and that their texts have put into other slots.
     """
 
     def __init__(self, grouping: Grouping, slots: int) -> None:
-        self._text_of = grouping.text_of
+        self._grouping = grouping
         self._slots = slots
+        self.moved: set[str] = set()
         self._slot: dict[str, int] = {}
         self._keys: dict[int, dict[str, None]] = {}
         self._gone: OrderedDict[str, int] = OrderedDict()
 
     def slot_for(self, obj: KubeObject) -> int:
         """Return the slot of an object."""
-        return slot_of(self._text_of(obj), self._slots)
+        return self._grouping.slot_of(self._grouping.text_of(obj), self._slots)
 
     def slot_of(self, key: str) -> int | None:
         """Return the slot of an object that was handed on, or was deleted since; None for others."""
@@ -125,7 +129,7 @@ class Placement:
         """Take the objects of a list of these slots. Objects of these slots that are not in it were deleted."""
         for key in list(self._slot):
             if key not in other._slot:
-                self.remove(key, is_deleted=self._slot[key] in slots)
+                self.remove(key, is_deleted=self._slot[key] in slots and key not in other.moved)
         self._slot, self._keys = other._slot, other._keys
 
     def keys_in(self, slots: Collection[int]) -> Iterator[str]:

@@ -49,7 +49,7 @@ class ShardedListWatch(ResourceListWatch):
 
     Attributes:
         placement: The slots of the objects that were handed on.
-        is_filtered_by_server: Whether the server has confirmed that it selects the slots; None before the first list.
+        is_filtered_by_server: Whether the server selected the slots in the last list; None if that is not known.
     """
 
     def __init__(
@@ -66,10 +66,16 @@ class ShardedListWatch(ResourceListWatch):
         self._store: Any = None
         self.placement = Placement(grouping, share.count)
         self.is_filtered_by_server: bool | None = None
+        self._has_warned = False
+
+    @property
+    def can_be_selected(self) -> bool:
+        """Whether servers that know shards can select the slots."""
+        return self._grouping.is_selected
 
     @property
     def watch_list_semantics(self) -> bool:
-        """Never: only lists confirm that the server selects the slots."""
+        """Never: only lists show whether the server selects the slots."""
         return False
 
     def attach(self, store: Any) -> None:
@@ -100,8 +106,13 @@ class ShardedListWatch(ResourceListWatch):
     async def _list_slots(
         self, slots: Collection[int], options: ListOptions, placement: Placement
     ) -> AsyncIterator[ListResult]:
-        """Yield the objects of some slots as KubeObjects, and place them."""
+        """Yield the objects of some slots as KubeObjects, and place them.
+
+        Not every server that selects says so, in ``shardInfo``: not of custom resources. What it sends shows it.
+        """
         selector = self._selector(slots)
+        read = dropped = 0
+        is_confirmed = False
         options = replace(options, shard_selector=selector, read_item=KubeObject.from_bytes)
         async for piece in super().list_chunks(options):
             kept = []
@@ -112,14 +123,18 @@ class ShardedListWatch(ResourceListWatch):
                 elif (slot := placement.slot_for(obj)) in slots:
                     placement.put(obj.key, slot)
                     kept.append(obj)
-            if selector and piece.resource_version:
-                self._record_filter(is_by_server=piece.shard_selector == selector)
+                else:
+                    dropped += 1
+                    if obj.key in self.placement and not self._grouping.is_selected:
+                        placement.moved.add(obj.key)
+            read += len(piece.items)
+            is_confirmed = is_confirmed or piece.shard_selector == selector
             yield replace(piece, items=kept)
+        if selector and (read or is_confirmed):
+            self._record_filter(is_by_server=not dropped)
 
     def _selector(self, slots: Collection[int]) -> str:
-        if not self._grouping.field:
-            return ""
-        return selector_of(slots, self._share.count, self._grouping.field)
+        return selector_of(slots, self._share.count) if self._grouping.is_selected else ""
 
     def _record_filter(self, *, is_by_server: bool) -> None:
         if self.is_filtered_by_server == is_by_server:
@@ -202,6 +217,7 @@ class ShardedListWatch(ResourceListWatch):
         """
         placement = self.placement
         kept = []
+        has_moved = False
         for event in batch:
             if event.type not in (ADDED, MODIFIED, DELETED):
                 if event.type == BOOKMARK:
@@ -223,15 +239,29 @@ class ShardedListWatch(ResourceListWatch):
                     continue
             if slot not in slots:
                 if key in placement:  # it belongs to another group now
+                    kept.append(WatchEvent(DELETED, self._last_state(key)))
                     placement.remove(key, is_deleted=False)
-                    kept.append(WatchEvent(DELETED, obj))
+                    self._warn_of_move(key)
+                    has_moved = True
                 continue
             if event.type == DELETED:
                 placement.remove(key, is_deleted=True)
             else:
                 placement.put(key, slot)
             kept.append(WatchEvent(event.type, obj))
+        if has_moved:
+            kept.append(_bookmark(version))
         return kept, version
+
+    def _warn_of_move(self, key: str) -> None:
+        if self.shard_by == "uid" and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "%s: the text by which %s is grouped has changed, so another replica has it now, maybe before the work "
+                "here has ended; keep the text of an object the same (said once)",
+                self.description,
+                key,
+            )
 
     def _leave(self, slots: Collection[int], version: str) -> Iterator[list[WatchEvent]]:
         """Yield DELETED events for the objects outside these slots, also for those of a stream that broke off."""
@@ -270,7 +300,7 @@ class ShardedListWatch(ResourceListWatch):
         gone = [key for key in self.placement.keys_in(gained) if key not in listed]
         deleted = [WatchEvent(DELETED, self._last_state(key)) for key in gone]
         for key in gone:
-            self.placement.remove(key, is_deleted=True)
+            self.placement.remove(key, is_deleted=key not in listed.moved)
         yield newest, [*deleted, _bookmark(version or newest)]
 
     def _last_state(self, key: str) -> Any:

@@ -34,7 +34,7 @@ from .members import LONGEST_LEASE, Members
 from .placement import BY_NAMESPACE, BY_OWNER, BY_UID, Grouping, by_function
 from .reading import ShardedListWatch
 from .share import Claim, Share
-from .slots import MOST_SLOTS, show_slots, slot_of
+from .slots import MOST_SLOTS, show_slots
 from .state import ShardingState
 from .table import Table
 
@@ -76,8 +76,8 @@ class Sharding(Running):
         slots: The number of slots: the same for all replicas, and it must not change while one runs. Several times the
             number of replicas, so that they get about the same load.
         key: What decides about the slot of an object: its ``"uid"``, its ``"namespace"``, or a plain function of a
-            KubeObject that returns a text. Objects of one text stay together. Servers cannot select by a function. An
-            object for which it fails is grouped by its uid.
+            KubeObject that returns a text. Objects of one text stay together. Servers select by uid only. The text of
+            an object must stay the same. An object for which the function fails is grouped by its uid.
         move_grace: Seconds that running work may take to end when its slot moves; then it is cancelled.
         lease_duration: As for LeaderElector.
         renew_deadline: As for LeaderElector.
@@ -106,7 +106,7 @@ class Sharding(Running):
         random: Random | None = None,
         asleep: Callable[[], float] | None = None,
     ) -> None:
-        if not LABEL.fullmatch(name) or len(name) > LONGEST_NAME:
+        if not isinstance(name, str) or not LABEL.fullmatch(name) or len(name) > LONGEST_NAME:
             raise ConfigError(
                 f"name must be a DNS label of at most {LONGEST_NAME} characters, as in 'websites', not {name!r}"
             )
@@ -121,12 +121,12 @@ class Sharding(Running):
             )
         self._groupings: dict[str, Grouping] = {"uid": BY_UID, "owner": BY_OWNER}
         if key == "namespace":
-            self._groupings = dict.fromkeys(self._groupings, BY_NAMESPACE)
+            self._groupings = {"uid": BY_NAMESPACE, "owner": BY_NAMESPACE}
         elif key != "uid":
             if not callable(key):
                 raise ConfigError(f"key must be 'uid', 'namespace' or a function, not {key!r}")
             require_plain("key", key)
-            self._groupings = dict.fromkeys(self._groupings, by_function(key))
+            self._groupings = {"uid": by_function(key)}  # the text of an owner is not known
         self.key = key if isinstance(key, str) else "function"
         self._client = Client.of(client)
         self.name = name
@@ -164,23 +164,29 @@ class Sharding(Running):
 
     # -- reading and working -------------------------------------------------------------------------------
 
-    def read(self, list_watch: ListWatch, shard_by: ShardBy = "uid") -> ListWatch:
+    def read(self, list_watch: ListWatch, shard_by: ShardBy = "uid", *, namespaced: bool = True) -> ListWatch:
         """Return a ListWatch that reads this replica's share of a collection.
 
         Args:
             list_watch: What ``ListWatch.for_resource`` returned.
             shard_by: ``"uid"`` for objects of their own, ``"owner"`` for objects that follow the one that owns them,
-                ``""`` for all objects.
+                ``""`` for all objects. With a function as ``key``, ``"owner"`` reads all objects, too.
+            namespaced: Pass False for cluster-scoped objects.
 
         Raises:
-            ConfigError: The ListWatch does not read an API server, or ``shard_by`` is unknown.
+            ConfigError: The ListWatch does not read an API server, or ``shard_by`` is unknown; or the ``key`` is the
+                namespace, and the objects are in none.
         """
-        if shard_by == "":
-            return list_watch
-        if shard_by not in self._groupings:
+        if shard_by not in ("uid", "owner", ""):
             raise ConfigError(f"shard_by must be 'uid', 'owner' or '', not {shard_by!r}")
+        if shard_by not in self._groupings:
+            return list_watch
         if not isinstance(list_watch, ResourceListWatch):
             raise ConfigError(f"only a collection of an API server can be shared, not {list_watch!r}")
+        if self.key == "namespace" and not namespaced:
+            raise ConfigError(
+                f"key='namespace' shares objects in namespaces; {list_watch.description} are in none: use key='uid'"
+            )
         reader = ShardedListWatch(list_watch, self.share, self._groupings[shard_by], shard_by)
         self._readers.append(reader)
         return reader
@@ -191,7 +197,8 @@ class Sharding(Running):
 
     def slot_of(self, obj: KubeObject) -> int:
         """Return the slot of an object."""
-        return slot_of(self._groupings["uid"].text_of(obj), self.slots)
+        grouping = self._groupings["uid"]
+        return grouping.slot_of(grouping.text_of(obj), self.slots)
 
     def claim(self, obj: KubeObject, cancel: Callable[[], object] = lambda: None) -> Claim | None:
         """Begin work on an object; None if it is not this replica's. Its slot stays until you call ``Claim.end``.
@@ -201,6 +208,11 @@ class Sharding(Running):
             cancel: Called once if the slot moves and the work takes longer than ``move_grace``: cancel the work.
         """
         return self.share.claim(self.slot_of(obj), cancel)
+
+    @property
+    def last_error(self) -> Exception | None:
+        """Why the last try to renew the Lease, or to read or write the owners, failed; None if it succeeded."""
+        return self._last_error or self._elector.state.last_error
 
     @property
     def is_leader(self) -> bool:
@@ -233,7 +245,7 @@ class Sharding(Running):
                 for reader in self._readers
                 if reader.is_filtered_by_server is not None
             },
-            last_error=self._last_error,
+            last_error=self.last_error,
         )
 
     def let_expire(self, left_behind: str) -> None:
@@ -430,9 +442,9 @@ class Sharding(Running):
                     logger.info("%r: this replica has given back its slots", self)
                     return
         except AioInformerError as error:
-            logger.warning(
-                "%r: the slots could not be given back, they have to expire: %s", self, message_of(error)
-            )
+            if self._identity in self._leases.table.members:
+                line = "%r: the slots could not be given back, they have to expire: %s"
+                logger.warning(line, self, message_of(error))
 
     async def _withdraw(self) -> None:
         """Delete this term's Lease. If it stays, the others delete it later."""

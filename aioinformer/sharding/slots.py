@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from hashlib import blake2b
 
 UID_FIELD = "object.metadata.uid"
 
@@ -22,9 +23,14 @@ def fnv1a(text: str) -> int:
     return value
 
 
-def slot_of(text: str, slots: int) -> int:
-    """Return the slot of a uid, or of another text that objects are grouped by."""
-    return fnv1a(text) * slots >> 64
+def slot_of(uid: str, slots: int) -> int:
+    """Return the slot of a uid, as the API server selects it."""
+    return fnv1a(uid) * slots >> 64
+
+
+def slot_of_text(text: str, slots: int) -> int:
+    """Return the slot of another text that objects are grouped by, also of texts that differ in their ends only."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) * slots >> 64
 
 
 def first_hash(slot: int, slots: int) -> int:
@@ -47,12 +53,12 @@ def runs_of(chosen: Iterable[int]) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
-def selector_of(chosen: Collection[int], slots: int, field: str = UID_FIELD) -> str:
-    """Return the ``shardSelector`` of some slots; ``""`` for all. Adjacent slots are one range."""
+def selector_of(chosen: Collection[int], slots: int) -> str:
+    """Return the ``shardSelector`` of some slots by uid; ``""`` for all. Adjacent slots are one range."""
     if len(chosen) == slots:
         return ""
     return " || ".join(
-        f"shardRange({field}, '{_hex(first_hash(begin, slots))}', '{_hex(first_hash(end, slots))}')"
+        f"shardRange({UID_FIELD}, '{_hex(first_hash(begin, slots))}', '{_hex(first_hash(end, slots))}')"
         for begin, end in runs_of(chosen)
     )
 

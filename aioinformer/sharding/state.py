@@ -45,7 +45,7 @@ class ShardingState:
         objects: The number of objects in each slot, over the informers of this replica.
         is_filtered_by_server: Whether the server selected the objects of the last list, by informer; False: this
             replica drops others.
-        last_error: Why the owners could not be read or written last; None if they could.
+        last_error: Why the last try to renew the Lease, or to read or write the owners, failed; None if it succeeded.
     """
 
     name: str

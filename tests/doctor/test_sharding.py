@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import Client, KubeObject
+from aioinformer import Client, KubeObject, Resource
 from aioinformer.doctor import Finding, Level, Report, examine
 from aioinformer.doctor.sharding import LASTS, Replica, judge_owners
 from aioinformer.operator import Operator, Owned, Request, RunOptions, Uses, Watched
@@ -59,13 +59,14 @@ async def replicas(
 @pytest.mark.parametrize("selects", [True, False])
 async def test_running_replicas_and_what_the_server_selects(selects: bool) -> None:
     async with APIServer(shards=selects) as server, replicas(lambda: Client.from_url(server.url), 2):
-        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        for number in range(40):
+            server.create("v1", "configmaps", {"metadata": {"name": f"c{number}"}})
         before = server.list("coordination.k8s.io/v1", "leases")
         report = await examine_sites(server)
         after = server.list("coordination.k8s.io/v1", "leases")
     assert {lease["metadata"]["name"] for lease in after} == {lease["metadata"]["name"] for lease in before}
     require(report, OK, "sharding", f"2 replicas each own 4 of {SLOTS} slots")
-    require(report, NOTE, "sharding", "all of pods", "servers select by uid and namespace only")
+    require(report, NOTE, "sharding", "all of pods", "servers select by uid only")
     require(report, NOTE, "sharding", "reads and keeps all of secrets")
     if selects:
         require(report, OK, "sharding", "the server selects slots", "configmaps")
@@ -87,6 +88,10 @@ async def test_replicas_on_the_real_server(plane: str, request: pytest.FixtureRe
         return Client.from_kubeconfig(path=control_plane.kubeconfig)
 
     options = msgspec.structs.replace(OPTIONS, namespace=namespace, lease_namespace=namespace)
+    async with open_client() as client:
+        configmaps = Resource(client, "configmaps")
+        for number in range(40):
+            await configmaps.create({"metadata": {"name": f"c{number}", "namespace": namespace}})
     async with replicas(open_client, 2, namespace):
         report = await examine(open_client(), operator, options)
     require(report, OK, "sharding", f"2 replicas each own 4 of {SLOTS} slots; the last move was ")

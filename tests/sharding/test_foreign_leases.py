@@ -64,8 +64,23 @@ async def test_broken_table_ends_the_work_until_it_is_mended(server: APIServer, 
         set_table(server, '{"slots":8,"owners":{"a":[9]}}')
         await eventually(lambda: not replica.slots, within=30)
         await eventually(lambda: "there is no slot 9" in str(replica.sharding.state), within=30)
+        assert "there is no slot 9" in str(replica.manager.ready())
         set_table(server, '{"slots":8}')
         await eventually(lambda: len(replica.slots) == SLOTS, within=30)
+        await eventually(lambda: bool(replica.manager.ready()))
+
+
+@pytest.mark.parametrize("verb", ["create", "list", "update"])
+async def test_replica_that_may_not_use_leases_is_not_ready(
+    server: APIServer, client: Client, verb: str
+) -> None:
+    rule = server.forbid(verb, "leases")
+    replica = Recorder(client)
+    async with replica.manager:
+        await eventually(lambda: "forbidden" in str(replica.manager.ready()))
+        assert not replica.slots
+        rule.remove()
+        await eventually(lambda: len(replica.slots) == SLOTS and bool(replica.manager.ready()), within=30)
 
 
 async def test_lease_of_another_program_is_no_replica_and_is_not_deleted(

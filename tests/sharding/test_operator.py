@@ -140,13 +140,15 @@ async def test_wrong_options_are_refused(client: Client, options: dict[str, obje
         Sharding(client, "demo", "default", **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["", "Big", "a.b", "a" * 41])
-async def test_wrong_name_is_refused(client: Client, name: str) -> None:
+@pytest.mark.parametrize("name", ["", "Big", "a.b", "a" * 41, None])
+async def test_wrong_name_is_refused(client: Client, name: Any) -> None:
     with pytest.raises(ConfigError, match="DNS label of at most 40 characters"):
         Sharding(client, name, "default")
 
 
-async def test_replica_with_another_number_of_slots_does_not_start(server: APIServer, client: Client) -> None:
+async def test_replica_with_another_number_of_slots_does_not_start(
+    server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
     replica = Recorder(client)
     async with replica.manager:
         await eventually(lambda: len(replica.slots) == SLOTS)
@@ -155,6 +157,9 @@ async def test_replica_with_another_number_of_slots_does_not_start(server: APISe
         ):
             await Sharding(client, "demo", "default", slots=16, **FAST).run()
         assert len(replica.slots) == SLOTS
+    assert "given back" not in "".join(
+        record.message for record in caplog.records if record.levelname == "WARNING"
+    )
 
 
 async def test_watched_collection_must_be_read_whole(client: Client) -> None:

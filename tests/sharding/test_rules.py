@@ -12,7 +12,15 @@ import pytest
 from aioinformer.errors import ConfigError, DecodeError
 from aioinformer.sharding.assignment import assign
 from aioinformer.sharding.members import LONGEST_LEASE, Members
-from aioinformer.sharding.slots import first_hash, fnv1a, runs_of, selector_of, show_slots, slot_of
+from aioinformer.sharding.slots import (
+    first_hash,
+    fnv1a,
+    runs_of,
+    selector_of,
+    show_slots,
+    slot_of,
+    slot_of_text,
+)
 from aioinformer.sharding.table import OWNERS, Table
 
 
@@ -90,6 +98,12 @@ def test_runs_of_slots_stay_long() -> None:
     for number in range(8):
         owned = [slot for slot, owner in owners.items() if owner == f"replica-{number}"]
         assert len(list(runs_of(owned))) <= 6
+
+
+@pytest.mark.parametrize("name", ["team-{}", "tenant-{:02}", "{}-prod", "{}"])
+def test_numbered_texts_are_spread_over_the_slots(name: str) -> None:
+    slots = {slot_of_text(name.format(number), 64) for number in range(100)}
+    assert len(slots) > 40
 
 
 def test_table_survives_its_annotation() -> None:

@@ -71,6 +71,8 @@ class PlainView(View):
             listed = {"apiVersion": resource.api_version, "items": [], "kind": f"{resource.kind}List"}
             listed["metadata"] = metadata
         else:
+            if page.shards:  # the real server says it of whole objects of built-in kinds only
+                metadata["shardInfo"] = {"selector": page.shards}
             listed = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
             listed |= {"metadata": metadata, "items": []}
         return self.encoding.page(listed, (raw_item(resource, stored) for stored in page.items))
@@ -243,8 +245,6 @@ def _list_metadata(page: Page) -> dict[str, Any]:
         metadata["continue"] = page.continue_token
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
-    if page.shards:
-        metadata["shardInfo"] = {"selector": page.shards}
     return metadata
 
 
