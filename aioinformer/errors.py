@@ -59,6 +59,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ._core.difference import difference
+from ._core.texts import valid_text
 
 __all__ = [
     "AioInformerError",
@@ -542,8 +543,8 @@ class Denied(AioInformerError):  # noqa: N818 - it is an answer, not a failure
 
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.field = field
+        self.message = valid_text(str(message))  # it goes into an answer
+        self.field = valid_text(field)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.message,), {"field": self.field}
@@ -712,18 +713,18 @@ class VersionTimeout(SyncTimeout):
 def message_of(error: BaseException) -> str:
     """Return an error's message for logs, after the type's name unless it is an error of this package. Never raises.
 
-    An exception group's has those of its first three errors.
+    An exception group's has those of its first three errors. It is valid in JSON, whatever the error says.
     """
     name = type(error).__name__
     try:
         text = str(error)
         if not text:
-            return repr(error)
+            return valid_text(repr(error))
         if isinstance(error, BaseExceptionGroup):
             text += ": " + "; ".join(map(message_of, error.exceptions[:3]))
     except Exception:
         return name
-    return text if isinstance(error, AioInformerError) else f"{name}: {text}"
+    return valid_text(text if isinstance(error, AioInformerError) else f"{name}: {text}")
 
 
 def traceback_of(error: BaseException) -> BaseException | None:
@@ -743,9 +744,9 @@ def outline(obj: Any) -> str:
 
 
 def shorten(value: Any, limit: int = 120) -> str:
-    """Return a repr for messages, shortened to ``limit`` characters. Never raises."""
+    """Return a repr for messages, valid in JSON and shortened to ``limit`` characters. Never raises."""
     try:
-        text = repr(value)
+        text = valid_text(repr(value))
     except Exception:
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[:limit]}…"

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .texts import valid_text
+
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
@@ -94,7 +96,7 @@ def fail_span(failed: Span, error_type: str, text: str) -> None:
     """Record in a span that its work failed."""
     from opentelemetry.trace import StatusCode
 
-    failed.set_status(StatusCode.ERROR, text[:1000])
+    failed.set_status(StatusCode.ERROR, valid_text(text[:1000]))
     failed.set_attribute(ERROR, error_type)
 
 

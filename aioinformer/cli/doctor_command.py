@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import msgspec
 import typer
 
 from .._core.checks import require_namespace
+from .._core.texts import valid_text
 from ..client.credentials import check_url
 from ..errors import ConfigError
 from .options import (
@@ -138,7 +140,8 @@ def doctor_command(
 
 
 def _print_json(report: Report) -> None:
-    write(msgspec.json.encode({"level": report.level, **msgspec.to_builtins(report)}).decode() + "\n")
+    fields = {"level": report.level, **msgspec.to_builtins(report)}
+    write(valid_text(json.dumps(fields, ensure_ascii=False, separators=(",", ":"))) + "\n")
 
 
 def _print_table(report: Report) -> None:

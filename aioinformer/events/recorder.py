@@ -23,6 +23,7 @@ from .._core.checks import (
     require_text,
 )
 from .._core.tasks import NOT_STARTED_WARNING_DELAY, Running
+from .._core.texts import valid_text
 from ..errors import (
     AioInformerError,
     AlreadyExistsError,
@@ -443,7 +444,7 @@ def _identity(reference: Reference) -> tuple[str, ...]:
 
 def _cut(text: str, longest: int) -> str:
     """Cut a text to so many bytes, as the server counts."""
-    raw = text.encode(errors="replace")  # JSON cannot have lone surrogates
+    raw = valid_text(text).encode()
     return raw.decode() if len(raw) <= longest else raw[: longest - 3].decode(errors="ignore") + "…"
 
 

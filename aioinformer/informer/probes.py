@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from .._core.forks import FORKED
+from .._core.texts import valid_text
 from ..errors import ApiError, message_of
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import MIN_WATCH_TIMEOUT
@@ -49,8 +50,8 @@ class Health:
     @classmethod
     def of(cls, reasons: Iterator[str], warnings: Iterable[str] = ()) -> Health:
         """Return a Health from the problems and warnings that were found."""
-        problems = tuple(reasons)
-        return cls(not problems, problems, tuple(warnings))
+        problems = tuple(map(valid_text, reasons))
+        return cls(not problems, problems, tuple(map(valid_text, warnings)))
 
 
 def liveness_problems(informer: InformerState, stalled_after: float) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from .._core.texts import valid_text
 from ..errors import ConfigError, message_of
 from .decoders import decoder_of
 from .encoding import fields_of
@@ -104,7 +105,8 @@ def set_ready_condition(
     """
     message = error if isinstance(error, str) else message_of(error)
     default = FAILED if message else WAITING if progressing else SUCCEEDED
-    reason, message = (reason or default)[:LONGEST_REASON], (message or progressing)[:LONGEST_MESSAGE]
+    reason = (reason or default)[:LONGEST_REASON]
+    message = valid_text(message or progressing)[:LONGEST_MESSAGE]
     is_progressing = default == WAITING
     obj, changed = set_status_condition(
         obj, READY, TRUE if default == SUCCEEDED else FALSE, reason, message, now=now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -170,6 +171,21 @@ async def test_progressing_says_what_the_object_waits_for(world: Simulation) -> 
         await asyncio.sleep(6)
         assert conditions(world) == {"Ready": SUCCEEDED, "Progressing": ("False", *SUCCEEDED[1:])}
         assert (count_writes(world), reconciler.calls) == (2, 2)
+
+
+@simulate_scenario
+async def test_texts_that_json_cannot_hold_are_in_the_condition(world: Simulation) -> None:
+    def fail_by_file(request: Request[Site], context: Context) -> None:
+        raise ValueError(os.fsdecode(b"/data/\xff"))
+
+    reconciler = Reconciler(fail_by_file)
+    await create(world, operator := declare(reconciler))
+    async with operator.running(world.client):
+        await asyncio.sleep(3)
+        assert conditions(world)["Ready"] == ("False", "ReconcileFailed", "ValueError: /data/?")
+        reconciler.act = lambda request, context: Result(requeue_after=5, progressing="\ud800")
+        await asyncio.sleep(60)
+        assert conditions(world)["Ready"] == ("False", "WaitingToBeReady", "?")
 
 
 @simulate_scenario

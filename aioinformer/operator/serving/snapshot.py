@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ... import __version__
+from ..._core.texts import valid_text
 from ...errors import message_of
 from ...leaderelection import LeaderElector
 from ...sharding import ShardingState
@@ -133,7 +134,8 @@ class Debug:
 
 
 def shorten(text: str) -> str:
-    """Return a text of at most LONGEST_TEXT characters, and how long it was."""
+    """Return a text that is valid in JSON, of at most LONGEST_TEXT characters, and how long it was."""
+    text = valid_text(text)
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}... ({len(text):,} characters)"
 
 

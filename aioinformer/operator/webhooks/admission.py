@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from ..._core.cancellation import maybe_await
 from ..._core.checks import is_subdomain, require_flag
+from ..._core.texts import valid_text
 from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
 from ...objects.api_resources import APIResource
 from ...objects.codec import Codec, codec_for
@@ -242,7 +243,7 @@ class Admission:
             review.denials.append(_denial_of(unread, "" if unread is review.unread.get("object") else "old"))
         response: dict[str, Any] = {"uid": review.uid, "allowed": not review.denials}
         if review.warnings:
-            response["warnings"] = review.warnings
+            response["warnings"] = [*map(valid_text, review.warnings)]
         if review.denials:
             response["status"] = self._status(review)
         elif patch:

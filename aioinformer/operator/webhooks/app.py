@@ -19,6 +19,7 @@ from ..._core.failure_log import FailureLog
 from ..._core.log_fields import log_source
 from ..._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ..._core.spans import KIND, NAMESPACE, OBJECT, OPERATION, WEBHOOK, fail_span, span
+from ..._core.texts import valid_text
 from ...errors import message_of
 from ...objects.nesting import DECODE_ERRORS, reader_of
 from ..webhook_counts import CONVERT, WebhookCounts
@@ -56,7 +57,7 @@ class Answer(NamedTuple):
     @classmethod
     def text(cls, status: int, message: str) -> Answer:
         """Return an answer of one line."""
-        return cls(status, f"{message}\n".encode())
+        return cls(status, f"{valid_text(message)}\n".encode())
 
 
 class _AdmissionReview(msgspec.Struct, rename="camel"):

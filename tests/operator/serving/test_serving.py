@@ -147,6 +147,17 @@ async def test_a_long_error_is_shortened() -> None:
         assert "... (2,000,005 characters)" in text
 
 
+async def test_an_error_that_json_cannot_hold_is_on_the_page() -> None:
+    operator = failing_operator("cannot read /data/\udcff")
+    async with serve(operator) as world, world.manager:
+        world.server.create("v1", "configmaps", {"metadata": {"name": "bad"}})
+        (controller,) = world.manager.controllers
+        await eventually(lambda: controller.state.failing == 1)
+        page = await world.debug()
+        assert page["controllers"][0]["last_error"] == "bad: cannot read /data/?"
+        assert page["failing"]["keys"][0]["error"] == "bad: cannot read /data/?"
+
+
 async def test_other_methods_and_compressed_requests_are_refused() -> None:
     async with serve(failing_operator()) as world:
         root = f"http://127.0.0.1:{world.port}"

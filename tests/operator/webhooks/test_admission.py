@@ -66,6 +66,20 @@ async def test_a_denial_with_fields_is_invalid_and_has_causes() -> None:
     }
 
 
+async def test_an_answer_of_texts_that_json_cannot_hold_is_no_failure() -> None:
+    operator = Operator("sites")
+
+    @operator.validate(WebsiteV1)
+    def check(review: AdmissionReview[WebsiteV1]) -> None:
+        review.warn("\ud800 warns")
+        review.deny("\ud800 is denied", field="spec[\ud800]")
+        raise Denied("\ud800")
+
+    response = await ask_review(operator, review(site()))
+    assert response["warnings"] == ["? warns"]
+    assert response["status"]["message"] == "spec[?]: ? is denied; ?"
+
+
 async def test_a_denial_without_fields_is_forbidden() -> None:
     operator = Operator("sites")
 
