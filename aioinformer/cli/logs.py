@@ -11,10 +11,13 @@ from io import TextIOWrapper
 from typing import Any
 
 from .._core.log_fields import FIELDS, log_fields
-from .output import LogLines, cut, one_json_line, print_error
+from .._core.texts import valid_text
+from ..errors import shorten
+from .output import LONGEST_LINE, LogLines, cut, one_json_line, print_error
 
 _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 """Attributes of each record."""
+_HEAD = {"time", "level", "logger", "message"}
 
 
 class JsonLog(logging.Handler):
@@ -22,22 +25,29 @@ class JsonLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            line: dict[str, Any] = {
-                "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-                "level": record.levelname,
-                "logger": record.name,
-                "message": cut(_message_of(record)),
-            }
-            if record.exc_info:
-                traceback = logging.Formatter().formatException(record.exc_info)
-                line["traceback"] = "\n".join(map(cut, traceback.split("\n")))
-            if record.stack_info:
-                line["stack"] = record.stack_info
-            # The standard library's encoder takes any str: file names may hold lone surrogates.
-            line |= {name: value for name, value in _fields_of(record).items() if name not in line}
-            print_error(one_json_line(_json_of(line)))
+            print_error(one_json_line(valid_text(_json_of(_head_of(record) | _details_of(record)))))
         except Exception:
             self.handleError(record)
+
+
+def _head_of(record: logging.LogRecord) -> dict[str, Any]:
+    return {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname,
+        "logger": record.name,
+        "message": cut(_message_of(record)),
+    }
+
+
+def _details_of(record: logging.LogRecord) -> dict[str, Any]:
+    details: dict[str, Any] = {}
+    if record.exc_info:
+        traceback = logging.Formatter().formatException(record.exc_info)
+        details["traceback"] = "\n".join(map(cut, traceback.split("\n")))
+    if record.stack_info:
+        details["stack"] = record.stack_info
+    names = _HEAD | details.keys()
+    return details | {name: value for name, value in _fields_of(record).items() if name not in names}
 
 
 def _fields_of(record: logging.LogRecord) -> dict[str, Any]:
@@ -52,14 +62,17 @@ def _fields_of(record: logging.LogRecord) -> dict[str, Any]:
 
 def _json_of(line: dict[str, Any]) -> str:
     try:
-        return json.dumps(line, ensure_ascii=False, default=repr, allow_nan=False)
-    except (
-        TypeError,
-        ValueError,
-        RecursionError,
-    ):  # NaN, a key that is no text, a value that contains itself
-        texts = {name: value if _is_plain(value) else repr(value) for name, value in line.items()}
+        return json.dumps(line, ensure_ascii=False, default=_show, allow_nan=False)
+    except Exception:  # NaN, a key that is no text, a value that contains itself
+        texts = {
+            name if isinstance(name, str) else _show(name): value if _is_plain(value) else _show(value)
+            for name, value in line.items()
+        }
         return json.dumps(texts, ensure_ascii=False)
+
+
+def _show(value: object) -> str:
+    return shorten(value, LONGEST_LINE)
 
 
 def _is_plain(value: object) -> bool:
@@ -70,7 +83,7 @@ def _message_of(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
     except Exception as error:
-        return f"{record.msg!r} cannot be formatted with its arguments: {type(error).__name__}"
+        return f"{_show(record.msg)} cannot be formatted with its arguments: {type(error).__name__}"
 
 
 def set_up(*, is_json: bool, level: int) -> None:

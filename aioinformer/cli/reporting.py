@@ -42,7 +42,13 @@ def report_errors() -> Iterator[None]:
             fail(str(error))
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except SystemExit as error:
+        if isinstance(error.code, str) and is_json_log():
+            fail(error.code)
+        raise
+    except BaseException as error:
         if is_json_log():
             logger.critical("the program failed: %s", message_of(error), exc_info=error)
         elif isinstance(error, OSError):  # main() takes those that remain for errors of the output

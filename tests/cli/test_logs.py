@@ -9,7 +9,9 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import redirect_stderr
+from typing import NoReturn
 
+import msgspec
 import pytest
 import typer
 from hypothesis import example, given
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 
 from aioinformer import ConfigError
 from aioinformer._core.log_fields import WorkLogger, log_source
+from aioinformer._core.texts import valid_text
 from aioinformer.cli.logs import set_up
 from aioinformer.cli.reporting import report_errors
 
@@ -53,7 +56,8 @@ def log(text: str, *, is_json: bool) -> str:
 def test_each_line_of_a_json_log_is_json_and_controls_no_terminal(text: str) -> None:
     printed = log(text, is_json=True)
     assert all(char.isprintable() or char == "\n" for char in printed)
-    failure, plain, unformatted, stack = map(json.loads, printed.split("\n")[:-1])
+    failure, plain, unformatted, stack = map(msgspec.json.decode, printed.split("\n")[:-1])
+    text = valid_text(text)
     assert (failure["message"], failure["logger"]) == (f"it says {text}", f"a.{text}")
     assert text in failure["traceback"]
     assert plain["message"] == text
@@ -84,17 +88,38 @@ def test_warnings_of_python_go_to_the_log(capsys: pytest.CaptureFixture[str]) ->
     assert "DeprecationWarning: old\x1b[2J" in line["message"]
 
 
-@pytest.mark.parametrize("error", [ConfigError("a\nb"), ValueError("a"), OSError("a")])
-def test_a_failure_is_a_line_of_the_json_log(capsys: pytest.CaptureFixture[str], error: Exception) -> None:
+class _Fatal(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    "error", [ConfigError("a\nb"), SystemExit("a\nb"), ValueError("a"), OSError("a"), _Fatal("a")]
+)
+def test_a_failure_is_a_line_of_the_json_log(
+    capsys: pytest.CaptureFixture[str], error: BaseException
+) -> None:
     set_up(is_json=True, level=logging.INFO)
     with pytest.raises(typer.Exit), report_errors():
         raise error
     line = json.loads(capsys.readouterr().err)
     assert line["level"] == "CRITICAL"
     assert line["message"] == (
-        "a b" if isinstance(error, ConfigError) else f"the program failed: {type(error).__name__}: a"
+        "a b"
+        if isinstance(error, (ConfigError, SystemExit))
+        else f"the program failed: {type(error).__name__}: a"
     )
-    assert ("traceback" in line) is not isinstance(error, ConfigError)
+    assert ("traceback" in line) is not isinstance(error, (ConfigError, SystemExit))
+
+
+@pytest.mark.parametrize("end", [SystemExit(3), SystemExit(None), KeyboardInterrupt()])
+def test_an_end_that_was_asked_for_is_no_failure(
+    capsys: pytest.CaptureFixture[str], end: BaseException
+) -> None:
+    set_up(is_json=True, level=logging.INFO)
+    with pytest.raises(type(end)) as raised, report_errors():
+        raise end
+    assert raised.value is end
+    assert capsys.readouterr().err == ""
 
 
 def test_standard_error_is_utf_8_for_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,3 +201,37 @@ def test_value_that_json_has_not_is_a_text(capsys: pytest.CaptureFixture[str], v
 
     line = json.loads(capsys.readouterr().err, parse_constant=refuse)
     assert (line["value"], line["share"]) == (repr(value), 0.5)
+
+
+class _Unshowable(dict[str, object]):
+    """Also a dict, whose items cannot be read."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+    def items(self) -> NoReturn:
+        raise RuntimeError("no items")
+
+
+class _Closed:
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+    __str__ = __repr__
+
+
+@pytest.mark.parametrize(
+    "value", [_Closed(), [_Closed()], {"a": _Closed()}, {_Closed(): 1}, _Unshowable(a=1)]
+)
+def test_a_value_that_cannot_be_shown_loses_no_line(
+    capsys: pytest.CaptureFixture[str], value: object
+) -> None:
+    set_up(is_json=True, level=logging.INFO)
+    logging.getLogger("a").info("said", extra={"value": value, "size": 2})
+    logging.getLogger("a").info("%s", value)
+    logging.getLogger("a").info(value)
+    said, formatted, raw = map(msgspec.json.decode, capsys.readouterr().err.splitlines())
+    assert (said["message"], said["size"]) == ("said", 2)
+    assert type(value).__name__ in str(said["value"]) or "_Closed" in str(said["value"])
+    assert "cannot be formatted with its arguments: RuntimeError" in formatted["message"]
+    assert f"<{type(value).__name__}> cannot be formatted" in raw["message"]
