@@ -9,15 +9,17 @@ __all__ = ["Histogram", "Sample", "SamplesCollector", "exposition", "labelled", 
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from ._core.cancellation import CALL_ERRORS
-from .errors import ConfigError
+from ._core.texts import valid_text
+from .errors import AioInformerError, ConfigError, message_of, shorten
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
+
+    from ._core.own_registry import OwnRegistry
 
 SECONDS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 """controller-runtime's histogram bounds for the durations of queueing and work."""
@@ -170,6 +172,30 @@ class Registry(Protocol):
         ...
 
 
+@runtime_checkable
+class _Collectors(Protocol):
+    """A registry that also gives its collectors one by one."""
+
+    def collectors(self) -> Iterable[Registry]: ...
+
+
+class LeftOutError(AioInformerError):
+    """Why metrics of your own are left out of an answer.
+
+    Attributes:
+        what: The collector, with the family's name unless all of its families are left out.
+        reason: The collector's error, or what is wrong with the family.
+    """
+
+    def __init__(self, what: str, reason: BaseException) -> None:
+        super().__init__(what, reason)
+        self.what = what
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"metrics of your own were left out: {self.what}: {message_of(self.reason)}"
+
+
 class SamplesCollector:
     """A collector of prometheus-client: gives a registry of yours the samples of a factory or a manager.
 
@@ -195,6 +221,9 @@ class SamplesCollector:
         return _families(self._samples()).values()
 
 
+_LeaveOut = Callable[[str, BaseException], None]
+
+
 class _Families:
     """What an encoder of prometheus-client writes."""
 
@@ -214,7 +243,7 @@ def exposition(samples: Iterable[Sample], *registries: Registry) -> str:
 
     Raises:
         ConfigError: prometheus-client is not installed, or a registry has a metric of aioinformer's name.
-        Exception: A collector of a registry failed with this error.
+        Exception: A collector of a registry failed with this error, or its metrics cannot be written.
     """
     return render(samples, registries)[0].decode()
 
@@ -224,7 +253,7 @@ def render(
     registries: Iterable[Registry] = (),
     *,
     accept: str = "",
-    on_error: Callable[[BaseException], object] | None = None,
+    on_error: Callable[[LeftOutError], object] | None = None,
 ) -> tuple[bytes, str]:
     """Return the answer to a scrape, and its Content-Type.
 
@@ -232,7 +261,8 @@ def render(
         samples: The samples.
         registries: Registries of prometheus-client with metrics of your own.
         accept: The scrape's Accept header: Prometheus asks for OpenMetrics or a version of the text format.
-        on_error: Called with the error of a registry, which is then left out. None raises it.
+        on_error: Called for each collector that fails, which keeps the families that it has returned, and for each
+            family that has the name of another one or cannot be written. They are left out. None raises the error.
 
     Raises:
         ConfigError: prometheus-client is not installed.
@@ -241,27 +271,32 @@ def render(
     from prometheus_client.exposition import choose_encoder
 
     encode, content_type = choose_encoder(accept)
-    families = _families(samples, is_canonical="openmetrics" in content_type)
-    for registry in registries:
-        try:
-            families |= _families_of(registry, families)
-        except CALL_ERRORS as error:
-            if on_error is None or not isinstance(error, Exception):
-                raise
-            on_error(error)
-    return encode(_Families(families.values())), content_type
+
+    def leave_out(what: str, error: BaseException) -> None:
+        if on_error is None:
+            raise error
+        on_error(LeftOutError(what, error))
+
+    ours = [*_families(samples, is_canonical="openmetrics" in content_type).values()]
+    families = [(family.name, family) for family in ours]
+    families += _own_families(registries, ours, leave_out)
+    try:
+        return encode(_Families(family for _, family in families)), content_type
+    except Exception:
+        fit = [family for what, family in families if _is_writable(encode, what, family, leave_out)]
+        return encode(_Families(fit)), content_type
 
 
-def new_registry() -> CollectorRegistry:
+def new_registry() -> OwnRegistry:
     """Return an empty registry of prometheus-client.
 
     Raises:
         ConfigError: prometheus-client is not installed.
     """
     require_prometheus_client()
-    from prometheus_client import CollectorRegistry
+    from ._core.own_registry import OwnRegistry
 
-    return CollectorRegistry()
+    return OwnRegistry()
 
 
 def require_prometheus_client() -> None:
@@ -311,18 +346,70 @@ def _families(samples: Iterable[Sample], *, is_canonical: bool = False) -> dict[
         if is_canonical and "le" in labels:
             labels = {**labels, "le": canonical(labels["le"])}
         full_name = f"{family.name}_total" if kind == "counter" else f"{name}{suffix}"
-        family.samples.append(Line(full_name, labels, value))
+        family.samples.append(Line(full_name, _valid_labels(labels), value))
     return families
 
 
-def _families_of(registry: Registry, ours: dict[str, Metric]) -> dict[str, Metric]:
-    """Return the families of a registry.
+def _valid_labels(labels: dict[str, str]) -> dict[str, str]:
+    if all(map(str.isascii, labels.values())):
+        return labels
+    return {name: valid_text(value) for name, value in labels.items()}
 
-    Raises:
-        ConfigError: One has a name of ours.
+
+def _own_families(
+    registries: Iterable[Registry], ours: Iterable[Metric], leave_out: _LeaveOut
+) -> Iterator[tuple[str, Metric]]:
+    """Yield the families of registries whose names are free, with words for each.
+
+    Args:
+        registries: The registries.
+        ours: The families of aioinformer.
+        leave_out: Gets what is left out, and why.
     """
-    taken = {family.name for family in ours.values()}
-    theirs = list(registry.collect())
-    if clash := sorted(family.name for family in theirs if family.name in taken):
-        raise ConfigError(f"a registry has metrics of aioinformer's names: {', '.join(clash)}. Rename them")
-    return {family.name: family for family in theirs}
+    taken = {name for family in ours for name in _names_of(family)}
+    theirs: set[str] = set()
+    for collector in chain.from_iterable(map(_collectors_of, registries)):
+        collected = shorten(collector)
+        for family in _collect(collector, collected, leave_out):
+            what = f"{shorten(getattr(family, 'name', family))} of {collected}"
+            try:
+                names = _names_of(family)
+                if clash := sorted(names & taken):
+                    raise ConfigError(
+                        f"a registry has metrics of aioinformer's names: {', '.join(clash)}. Rename them"
+                    )
+                if clash := sorted(names & theirs):
+                    raise ConfigError(f"another collector has {', '.join(clash)}, too. Rename one of them")
+            except Exception as error:  # what is no family, too
+                leave_out(what, error)
+            else:
+                theirs |= names
+                yield what, family
+
+
+def _collectors_of(registry: Registry) -> Iterable[Registry]:
+    return registry.collectors() if isinstance(registry, _Collectors) else (registry,)
+
+
+def _collect(collector: Registry, what: str, leave_out: _LeaveOut) -> Iterator[Metric]:
+    """Yield the families of a collector, until it fails."""
+    try:
+        yield from collector.collect()
+    except CALL_ERRORS as error:
+        leave_out(what, error)
+
+
+def _names_of(family: Metric) -> set[str]:
+    """Return the names that a family takes, in either format."""
+    return {family.name, *(line.name for line in family.samples)}
+
+
+def _is_writable(
+    encode: Callable[[_Families], bytes], what: str, family: Metric, leave_out: _LeaveOut
+) -> bool:
+    try:
+        encode(_Families([family]))
+    except Exception as error:
+        leave_out(what, error)
+        return False
+    return True

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from aioinformer import ConfigError
-from aioinformer.metrics import Histogram, Sample, SamplesCollector, exposition, render
+from aioinformer.metrics import (
+    Histogram,
+    LeftOutError,
+    Sample,
+    SamplesCollector,
+    exposition,
+    new_registry,
+    render,
+)
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 
@@ -105,12 +116,12 @@ class _Broken:
 
 
 def test_a_broken_registry_hides_no_other_metric() -> None:
-    own, errors = CollectorRegistry(), list[BaseException]()
+    own, errors = CollectorRegistry(), list[LeftOutError]()
     Counter("published", "Published sites.", registry=own).inc()
     body, _ = render(samples(), [_Broken(), own], on_error=errors.append)
     assert "published_total 1.0" in body.decode()
     assert 'changes{feed="pods"} 3.0' in body.decode()
-    assert str(errors[0]) == "the meter is gone"
+    assert str(errors[0].reason) == "the meter is gone"
     with pytest.raises(OSError, match="the meter is gone"):
         exposition(samples(), _Broken())
 
@@ -120,6 +131,88 @@ def test_a_registry_cannot_take_the_name_of_a_metric() -> None:
     Counter("changes", "Mine.", registry=own)
     with pytest.raises(ConfigError, match="aioinformer's names: changes"):
         exposition(samples(), own)
+
+
+class _Collector:
+    """Yields families, and then fails if it has an error."""
+
+    def __init__(self, *families: object, error: BaseException | None = None) -> None:
+        self._families = families
+        self._error = error
+
+    def __repr__(self) -> str:
+        return "<the meter>"
+
+    def collect(self) -> Iterator[Any]:
+        yield from self._families
+        if self._error is not None:
+            raise self._error
+
+
+def family(name: str, *labels: str | None, kind: str = "gauge") -> Metric:
+    made = Metric(name, "Mine.", kind)
+    for label in labels:
+        made.add_sample(name, {"path": label}, 1)  # type: ignore[dict-item]
+    return made
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (_Collector(error=OSError("gone")), "<the meter>: OSError: gone"),
+        (_Collector(error=asyncio.CancelledError("gone")), "<the meter>: CancelledError: gone"),
+        (_Collector(None), "None of <the meter>: AttributeError"),
+        (_Collector(family("sizes", None)), "'sizes' of <the meter>: "),
+        (_Collector(family("sizes", "/d/\udcff")), "'sizes' of <the meter>: UnicodeEncodeError"),
+        (_Collector(family("changes_total", "a")), "aioinformer's names: changes_total"),
+        (_Collector(family("seconds_bucket", "a")), "aioinformer's names: seconds_bucket"),
+        (_Collector(family("published", "a")), "another collector has published, too"),
+    ],
+)
+def test_what_is_broken_costs_only_itself(accept: str, broken: _Collector, words: str) -> None:
+    own, errors = new_registry(), list[LeftOutError]()
+    Gauge("published", "Published sites.", registry=own).set(1)
+    own.register(broken)
+    own.register(_Collector(family("loads", "a"), error=ValueError("later")))
+    Gauge("planned", "Planned sites.", registry=own).set(2)
+    own.set_target_info({"zone": "eu"})
+    body, _ = render(samples(), [own], accept=accept, on_error=errors.append)
+    families = (parse_openmetrics if accept else parse)(body.decode())
+    values = {
+        (line.name, line.labels.get("le")): line.value for family in families for line in family.samples
+    }
+    assert {"changes", "changes_total", "seconds_bucket", "published", "planned", "loads", "target_info"} <= {
+        name for name, _ in values
+    }
+    assert values["changes_total", None] == 7.0
+    first, later = sorted(errors, key=lambda error: "later" in str(error))
+    assert words in str(first)
+    assert isinstance(later.reason, ValueError)
+
+
+def test_a_registry_of_others_is_served_until_a_collector_fails() -> None:
+    own, errors = CollectorRegistry(), list[LeftOutError]()
+    Gauge("published", "Published sites.", registry=own).set(1)
+    own.register(_Collector(family("sizes", "\ud800"), error=OSError("gone")))
+    body, _ = render(samples(), [own], on_error=errors.append)
+    assert "published 1.0" in body.decode()
+    assert {type(error.reason) for error in errors} == {OSError, UnicodeEncodeError}
+
+
+def test_names_that_json_cannot_hold_are_labels() -> None:
+    assert 'depth{name="/d/?"} 1.0' in exposition([Sample("depth", "gauge", {"name": "/d/\udcff"}, 1)])
+
+
+def test_a_collector_is_removed_from_the_registry() -> None:
+    own = new_registry()
+    gauge = Gauge("published", "Published sites.", registry=own)
+    own.unregister(gauge)
+    assert own.collectors() == []
+    Gauge("published", "Published sites.", registry=own)
+    with pytest.raises(ValueError, match="published"):
+        Gauge("published", "Published sites.", registry=own)
+    assert len(own.collectors()) == 1
 
 
 def test_without_prometheus_client_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

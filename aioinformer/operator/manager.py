@@ -32,7 +32,7 @@ from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, liveness_problems, readiness_problems, undecodable_warnings
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
-from ..metrics import Registry, Sample, exposition
+from ..metrics import LeftOutError, Registry, Sample, render
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
@@ -41,6 +41,7 @@ from ..sharding import Sharding
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import may_read_same_object
+from .own_metrics import LeftOutLog
 from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
 from .state import ManagerState
@@ -100,6 +101,7 @@ class Manager(Running):
 
     Attributes:
         registries: The registry.
+        left_out: Logs which of its metrics an answer leaves out.
 
     Raises:
         ConfigError: An argument is invalid.
@@ -130,6 +132,7 @@ class Manager(Running):
         self._webhooks: list[Iterable[WebhookCounts]] = []
         self._reported: list[Callable[[], Iterable[Sample]]] = []
         self.registries: tuple[Registry, ...] = () if registry is None else (registry,)
+        self.left_out = LeftOutLog()
         self._is_working = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
         self._failure: BaseException | None = None
@@ -501,10 +504,15 @@ class Manager(Running):
     def metrics(self) -> str:
         """Return all metrics in Prometheus' text format, with those of the registry; serve them at ``/metrics``.
 
+        Metrics of the registry that fail are left out, and logged.
+
         Raises:
             ConfigError: prometheus-client is not installed.
         """
-        return exposition(self.samples(), *self.registries)
+        errors: list[LeftOutError] = []
+        text, _ = render(self.samples(), self.registries, on_error=errors.append)
+        self.left_out.log(errors)
+        return text.decode()
 
     def report(self, samples: Callable[[], Iterable[Sample]]) -> None:
         """Add samples to the metrics.

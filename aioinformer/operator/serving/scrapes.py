@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable
 
-from ..._core.failure_log import FailureLog
-from ...errors import message_of
-from ...metrics import Registry, new_registry, render
+from ...metrics import LeftOutError, Registry, new_registry, render
 from ..manager import Manager
-
-logger = logging.getLogger(__name__)
 
 
 class Scrapes:
@@ -27,22 +22,20 @@ class Scrapes:
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
         self._process = _process_registry()
-        self._log = FailureLog("/metrics", logger)
 
     async def answer(self, accept: str) -> tuple[bytes, str]:
-        """Return the metrics and their Content-Type. A registry that fails is left out, and logged.
+        """Return the metrics and their Content-Type. Metrics of your own that fail are left out, and logged.
 
         Args:
             accept: The Accept header.
         """
-        errors: list[BaseException] = []
+        errors: list[LeftOutError] = []
         samples = list(self._manager.samples())  # in the event loop, of which they tell
         registries: Iterable[Registry] = (self._process, *self._manager.registries)
         answer = await asyncio.to_thread(
             render, samples, registries, accept=accept, on_error=errors.append
         )  # thousands of samples take tens of milliseconds
-        for error in errors:
-            self._log.log(error, "/metrics: metrics of your own were left out: %s", message_of(error))
+        self._manager.left_out.log(errors)
         return answer
 
 

@@ -75,9 +75,18 @@ async def test_a_broken_collector_is_logged_and_hides_no_other_metric(
     operator = failing_operator()
     operator.registry.register(_Broken())  # type: ignore[arg-type]
     async with serve(operator) as world, world.manager:
-        text, _ = await scrape(world)
-        assert "aioinformer_synced" in text
-        assert "/metrics: metrics of your own were left out: ValueError: the sensor is gone" in caplog.text
+        Gauge("late", "Registered after it.", registry=operator.registry).set(1)
+        Gauge("controller_runtime_reconcile_total", "Mine.", registry=operator.registry).set(77)
+        Gauge("sizes", "Mine.", ["path"], registry=operator.registry).labels("/d/\udcff").set(1)
+        for text in ((await scrape(world))[0], world.manager.metrics(), (await scrape(world))[0]):
+            assert 'controller_runtime_reconcile_total{controller="configmaps",result="success"} 0.0' in text
+            assert "late 1.0" in text
+            assert "77" not in text
+        left_out = [record.getMessage() for record in caplog.records if "left out" in record.message]
+        assert len(left_out) == 3, "each is said once"
+        assert "ValueError: the sensor is gone" in left_out[0]
+        assert "Gauge(controller_runtime_reconcile_total): a registry has metrics of" in left_out[1]
+        assert "'sizes' of" in left_out[2]
 
 
 async def test_lag_of_the_event_loop_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
