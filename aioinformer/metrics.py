@@ -270,7 +270,10 @@ def render(
     require_prometheus_client()
     from prometheus_client.exposition import choose_encoder
 
-    encode, content_type = choose_encoder(accept)
+    try:
+        encode, content_type = choose_encoder(accept)
+    except Exception:  # it asks for a version that is none
+        encode, content_type = choose_encoder("")
 
     def leave_out(what: str, error: BaseException) -> None:
         if on_error is None:

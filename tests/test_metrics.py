@@ -102,6 +102,13 @@ def test_parsers_of_both_formats_read_the_same_values(accept: str) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("version", ["a.b.c", "\udcff", "1.0.0;escaping=\udcff"])
+def test_each_accept_header_is_answered(version: str) -> None:
+    body, content_type = render(samples(), accept=f"application/openmetrics-text;version={version}")
+    assert b"changes" in body
+    assert content_type.isascii()
+
+
 def test_a_registry_of_your_own_serves_samples_of_each_scrape() -> None:
     registry, counted = CollectorRegistry(), [1.0]
     registry.register(SamplesCollector(lambda: [Sample("lists_total", "counter", {}, counted[0])]))

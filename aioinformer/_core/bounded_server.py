@@ -17,6 +17,7 @@ from aiohttp import StreamReader, web
 from .failure_log import FailureLog
 from .http_server import HTTPServer
 from .listening import bind, most_connections
+from .request_log import RequestLog
 from .tasks import finish
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,12 @@ class BoundedServer(HTTPServer):
 
     def __init__(self, handle: Handle, *, name: str, connections: int, most_bytes: int) -> None:
         super().__init__(
-            self._handle, access_log=None, auto_decompress=False, keepalive_timeout=IDLE, lingering_time=1.0
+            self._handle,
+            access_log=None,
+            auto_decompress=False,
+            keepalive_timeout=IDLE,
+            lingering_time=1.0,
+            logger=RequestLog(name, logger),
         )
         self._answer = handle
         self._connections_limit = connections

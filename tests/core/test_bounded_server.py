@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import resource
 import ssl
 from asyncio.sslproto import SSLProtocol
@@ -17,6 +18,7 @@ from aiohttp import web
 
 from aioinformer._core import bounded_server
 from aioinformer._core.bounded_server import Body, BoundedServer
+from aioinformer._core.failure_log import FIRST
 from aioinformer.testing import eventually
 from tests.operator.webhooks.certificates import Certificates
 
@@ -45,6 +47,8 @@ class Served:
         self.running += 1
         if request.path == "/slow":
             await self.release.wait()
+        if request.path == "/failing":
+            raise ValueError("no answer")
         if request.path == "/large":
             return web.Response(body=b" " * (50 * MEGABYTE))
         return web.Response(text=f"{size}")
@@ -224,3 +228,25 @@ async def test_the_end_closes_connections_in_every_state(tmp_path: Path) -> None
     for reader, writer in (shaking, silent, partial):
         assert await is_closed(reader)
         await end(writer)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "words"),
+    [
+        (b"GET /failing HTTP/1.1\r\nHost: a\r\n\r\n", 500, "ValueError: no answer"),
+        (b"GET / HTTP/1.1\r\nHost: \x00\r\n\r\n", 400, "BadHttpMessage: 400"),
+    ],
+)
+async def test_failed_requests_of_strangers_fill_no_log(
+    request_: bytes, status: int, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving_bounded() as served:
+        for _ in range(FIRST + 5):
+            reader, writer = await served.connect(request_)
+            assert f" {status} " in (await reader.readline()).decode()
+            writer.close()
+            await writer.wait_closed()
+    lines = [record for record in caplog.records if record.levelno > logging.DEBUG]
+    assert len(lines) == FIRST
+    assert lines[0].getMessage().startswith(f"tests: Error handling request from 127.0.0.1: {words}")
+    assert (lines[0].exc_info is not None) is (status == 500)

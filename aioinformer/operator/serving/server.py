@@ -10,7 +10,6 @@ from importlib.resources import files
 from ipaddress import ip_address
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
@@ -32,7 +31,7 @@ MOST_BYTES = 64 * 1024 * 1024
 GUARDED = ("/metrics", "/debug.json")
 """Paths that may ask for a token."""
 
-_HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
+_HOST = re.compile(r"(?:([A-Za-z0-9.-]+)|\[([0-9A-Fa-f:.]+)\])(?::[0-9]+)?")
 _Page = Callable[[web.BaseRequest], Awaitable[web.Response] | web.Response]
 
 _POLICY = (
@@ -179,7 +178,8 @@ class Serving:
     def _refusal(self, request: web.BaseRequest) -> web.Response | None:
         """Return why a request is not answered: its Host may be a page's, which a browser was led to this address."""
         host = request.headers.get("Host", "")
-        name = (urlsplit(f"//{host}").hostname or "") if _HOST.fullmatch(host) else ""
+        match = _HOST.fullmatch(host)
+        name = "" if match is None else (match[1] or match[2]).lower()
         if (
             name in self._debug_hosts
             or name == "localhost"

@@ -60,7 +60,7 @@ class Tokens:
         """
         scheme, _, token = authorization.partition(" ")
         token = token.strip()
-        if scheme.lower() != "bearer" or not token:
+        if scheme.lower() != "bearer" or not token.isascii() or not token:
             return Verdict(401, f"{path} needs a token: send Authorization: Bearer TOKEN")
         key = sha256(f"{path} {token}".encode()).digest()
         verdict = self._find(key)

@@ -126,7 +126,7 @@ async def test_a_pod_with_webhooks_is_ready_before_its_caches() -> None:
         ("127.0.0.1:8080", 200), ("10.1.2.3", 200), ("[::1]:8080", 200), ("localhost:1", 200), ("a.localhost", 200),
         ("sites.example.com", 200), ("SITES.example.com:8080", 200), ("evil.example", 403), ("", 403),
         ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403), ("evil.example:80@127.0.0.1", 403),
-        ("[::1", 403),
+        ("[::1", 403), ("[1]", 403), ("[1:2]:9", 403), ("[evil.example]", 403), ("\udcff", 403), ("LOCALHOST", 200),
     ],
 )  # fmt: skip
 async def test_the_debug_page_answers_at_known_hosts_only(host: str, status: int) -> None:

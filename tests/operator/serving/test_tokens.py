@@ -53,6 +53,7 @@ def count_reviews(server: APIServer) -> int:
         ("Bearer unknown", "/metrics", 401),
         ("Basic ann's", "/metrics", 401),
         ("Bearer ", "/metrics", 401),
+        ("Bearer \udcff\udcfe", "/metrics", 401),
         ("ann's", "/metrics", 401),
         ("", "/metrics", 401),
     ],
