@@ -64,6 +64,9 @@ def doctor_command(
             "--lease-namespace", help="The Lease's namespace. Default: the pod's, or the context's."
         ),
     ] = None,
+    metrics_auth: Annotated[
+        bool, typer.Option("--metrics-auth", help="The operator runs with --metrics-auth.")
+    ] = False,
     webhook_configuration: Annotated[
         str | None,
         typer.Option(
@@ -115,6 +118,7 @@ def doctor_command(
         leader_elect=leader_elect,
         shards=shards,
         lease_namespace=lease_namespace,
+        metrics_auth=metrics_auth,
         webhook_configuration=webhook_configuration or "",
     )
     with report_errors(), convert_write_errors():

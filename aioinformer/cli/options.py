@@ -49,14 +49,18 @@ def read_token(path: Path | None) -> str:
     """Return the token in a file; ``""`` without a file.
 
     Raises:
-        ConfigError: The file cannot be read.
+        ConfigError: The file cannot be read, or has no token.
     """
     if path is None:
         return ""
     try:
-        return path.read_text().strip()
+        token = path.read_text().strip()
     except (OSError, ValueError) as error:
         raise ConfigError(f"--token-file {path} cannot be read: {error}") from error
+    if not token or not (token.isascii() and token.isprintable()):
+        what = "has characters that no token has, such as a line break" if token else "is empty"
+        raise ConfigError(f"--token-file {path} {what}: write the token alone into it")
+    return token
 
 
 def log_more(verbose: bool) -> None:

@@ -39,7 +39,8 @@ async def check_rights(examination: Examination) -> list[Finding]:
     client, options, user = examination.client, examination.options, examination.user
     needed = [*list_needed(examination.operator, options, examination.manager)]
     missing = await missing_rights(client, needed)
-    target = f"{options.target} --shards {options.shards}" if options.shards else options.target
+    shards = f" --shards {options.shards}" if options.shards else ""
+    target = f"{options.target}{shards}{' --metrics-auth' if options.metrics_auth else ''}"
     findings = [judge_missing(user, missing, target)]
     if examination.operator is not None:
         spaces = options.watched or (client.namespace,)

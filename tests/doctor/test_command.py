@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp import web
 
@@ -67,7 +68,7 @@ async def test_an_operator_and_its_warnings(tmp_path: Path) -> None:
         options = ("websites", "--kubeconfig", str(tmp_path / "config"), "-o", "json")
         missing = await doctor(*options, folder=tmp_path)
         install_definition(server)
-        warned = await doctor(*options, "--leader-elect", folder=tmp_path)
+        warned = await doctor(*options, "--leader-elect", "--metrics-auth", folder=tmp_path)
     assert missing.code == 2, missing
     assert "has no websites.example.com" in missing.output
     assert warned.code == 1, warned
@@ -110,6 +111,29 @@ async def test_processes_and_their_token_without_control_characters(tmp_path: Pa
     assert "\x1b" not in ended.output
     assert (unread.code, unread.output) == (2, "")
     assert "--token-file" in unread.errors
+
+
+@pytest.mark.parametrize("content", [b"", b"a\nb", "schl\u00fcssel".encode(), b"\xff", b"a\x00b"])
+@pytest.mark.parametrize("command", [("doctor", "--process"), ("top",)])
+async def test_a_file_without_a_token_is_named(
+    tmp_path: Path, command: tuple[str, ...], content: bytes
+) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    arguments = (*command, "http://127.0.0.1:1", "--token-file", str(path))
+    async with started_program(sys.executable, "-m", "aioinformer", *arguments) as running:
+        ended = await running.end()
+    assert (ended.code, ended.output) == (2 if command[0] == "doctor" else 1, "")
+    (line,) = ended.errors.splitlines()
+    assert line.startswith(f"aioinformer: --token-file {path} ")
+
+
+async def test_names_that_json_cannot_hold_are_in_the_json(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("{}")
+    ended = await doctor("--kubeconfig", str(tmp_path / "config"), "--context", "\udcff", "-o", "json")
+    report = msgspec.json.decode(ended.output)
+    assert report["level"] == "fault"
+    assert any("?" in finding["what"] for finding in report["findings"])
 
 
 async def test_an_operator_that_cannot_be_loaded() -> None:

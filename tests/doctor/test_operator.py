@@ -58,6 +58,15 @@ async def test_half_the_rights() -> None:
     assert "websites.example.com" not in finding.what
 
 
+async def test_rights_to_review_tokens_are_needed_with_metrics_auth() -> None:
+    options = msgspec.structs.replace(OPTIONS, metrics_auth=True)
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        report = await examine(grant(server, *needed_rules()), operator, options)
+    finding = require(report, FAULT, "rights", "create tokenreviews.authentication", "subjectaccessreviews")
+    assert "aioinformer manifests websites:operator --metrics-auth prints the rules" in finding.do
+
+
 async def test_superfluous_rights() -> None:
     async with APIServer(rbac=True, token="admin") as server:
         install_definition(server)
