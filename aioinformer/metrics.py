@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SECONDS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 """controller-runtime's histogram bounds for the durations of queueing and work."""
 
+LONGEST_REASON = 300
+"""Characters of a message about metrics that are left out."""
+
 CERTIFICATE_EXPIRY = "aioinformer_certificate_expiry_timestamp_seconds"
 
 MEANINGS = {
@@ -193,7 +196,8 @@ class LeftOutError(AioInformerError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"metrics of your own were left out: {self.what}: {message_of(self.reason)}"
+        reason = message_of(self.reason)[:LONGEST_REASON]  # prometheus-client shows the whole family
+        return f"metrics of your own were left out: {self.what}: {reason}"
 
 
 class SamplesCollector:

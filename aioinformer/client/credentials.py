@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from .._core.checks import require_text
+from .._core.texts import valid_text
 from ..errors import ClientClosedError, ConfigError
 from ..objects.nesting import DECODE_ERRORS, decode_any
 from .error_mapping import without_credentials
@@ -260,7 +261,12 @@ def check_url(url: str, what: str = "an API server's URL", example: str = "https
     require_text(what, url, example)
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        usable = (
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and parts.port != 0
+            and valid_text(url) == url
+        )
     except ValueError:
         usable = False
     if not usable:

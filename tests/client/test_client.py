@@ -514,7 +514,18 @@ async def test_sockets_notice_the_death_of_their_peer(library: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "localhost:8080", "ftp://x", "http://", "https:///path", "http://[::1", "http://a:99999", None, 5],
+    [
+        "",
+        "localhost:8080",
+        "ftp://x",
+        "http://",
+        "https:///path",
+        "http://[::1",
+        "http://a:99999",
+        "http://\udcff",
+        None,
+        5,
+    ],
 )
 def test_invalid_url_is_refused_at_once(url: Any) -> None:
     with pytest.raises(ConfigError, match=r"URL"):
