@@ -132,7 +132,7 @@ async def test_page_shows_the_owners_of_slots(tmp_path: Path) -> None:
             manager,
         ):
             await eventually(
-                lambda: sharding.state.owned == (3, 4, 5, 6) and len(sharding.state.objects) == 4
+                lambda: sharding.state.owned == (3, 4, 5, 6) and len(sharding.state.objects) == 4, within=30
             )
             load = sharding.state.load
             assert load is not None

@@ -294,7 +294,7 @@ async def test_forged_owners_of_slots_do_not_make_the_data_long() -> None:
         write_table(server, "shared", 8, owners)
         sharding = Sharding(client, "shared", "default", slots=8, lease_duration=120.0)
         async with operator.running(client, sharding=sharding) as manager:
-            await eventually(lambda: sharding.state.owned == (3, 4, 5, 6))
+            await eventually(lambda: sharding.state.owned == (3, 4, 5, 6), within=30)
             shown = Debug(manager, "shared").snapshot()
     (owner,) = shown["sharding"]["owners"].keys() - {shown["sharding"]["identity"]}
     assert owner.endswith("... (200,000 characters)")
