@@ -12,7 +12,7 @@ import functools
 import gc
 import itertools
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +25,7 @@ from packaging.version import Version
 from pytest_asyncio import is_async_test
 
 from aioinformer import Client
+from aioinformer._core.texts import valid_text
 from aioinformer.testing import APIServer
 
 TESTS = Path(__file__).parent
@@ -93,6 +94,15 @@ def _limit(
             await test(*args, **kwargs)
 
     return limited
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    report.sections = [
+        (title, valid_text(text)) for title, text in report.sections
+    ]  # xdist sends it as UTF-8
+    return report
 
 
 def pytest_collection_finish() -> None:
