@@ -76,12 +76,12 @@ async def test_a_broken_collector_is_logged_and_hides_no_other_metric(
     operator.registry.register(_Broken())  # type: ignore[arg-type]
     async with serve(operator) as world, world.manager:
         Gauge("late", "Registered after it.", registry=operator.registry).set(1)
-        Gauge("controller_runtime_reconcile_total", "Mine.", registry=operator.registry).set(77)
+        Gauge("controller_runtime_reconcile_total", "Mine.", registry=operator.registry).set(77.25)
         Gauge("sizes", "Mine.", ["path"], registry=operator.registry).labels("/d/\udcff").set(1)
         for text in ((await scrape(world))[0], world.manager.metrics(), (await scrape(world))[0]):
             assert 'controller_runtime_reconcile_total{controller="configmaps",result="success"} 0.0' in text
             assert "late 1.0" in text
-            assert "77" not in text
+            assert "total 77.25" not in text
         left_out = [record.getMessage() for record in caplog.records if "left out" in record.message]
         assert len(left_out) == 3, "each is said once"
         assert "ValueError: the sensor is gone" in left_out[0]
