@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..operator.definitions import compare
-from ..operator.preflight import missing_collections
+from ..operator.preflight import missing_collections, required_collections_of
 from .examination import Examination
 from .findings import Finding, Level
 
@@ -14,11 +14,16 @@ async def check_collections(examination: Examination) -> list[Finding]:
     """Check that the collections of the operator's informers exist."""
     if examination.manager is None:
         return []
-    missing = await missing_collections(examination.client, examination.collections)
+    client = examination.client
+    required = required_collections_of(examination.manager)
+    optional = [collection for collection in examination.collections if collection not in required]
+    missing = await missing_collections(client, required)
+    absent = await missing_collections(client, optional)
     do = f"Install its definition: aioinformer manifests {examination.options.target} prints it"
-    if missing:
-        return [Finding(CHECK, Level.FAULT, text, do) for text in missing]
-    return [Finding(CHECK, Level.OK, "the server has all collections that the operator reads")]
+    return [
+        *(Finding(CHECK, Level.FAULT, text, do) for text in missing),
+        *(Finding(CHECK, Level.NOTE, f"{text}: it is optional, and counts as empty") for text in absent),
+    ] or [Finding(CHECK, Level.OK, "the server has all collections that the operator reads")]
 
 
 async def check_definitions(examination: Examination) -> list[Finding]:

@@ -482,6 +482,11 @@ class SharedIndexInformer(Running, Generic[T]):
         return Lister(self._indexer, self.name)
 
     @property
+    def is_optional(self) -> bool:
+        """Whether the server may lack the collection: see ReflectorOptions."""
+        return bool(self._options.get("optional"))
+
+    @property
     def is_stopped(self) -> bool:
         """Whether the informer has run and ended, or was started before this process was forked."""
         return self._ended.is_set() or self.is_forked

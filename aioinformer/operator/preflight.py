@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from .._core.tasks import gather
 from ..client import Client
 from ..errors import AioInformerError, ApiError, ConfigError, message_of
+from ..informer import SharedIndexInformer
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
 from .definitions import compare
@@ -117,7 +118,16 @@ def list_needed(operator: Operator | None, options: RunOptions, manager: Manager
 
 def collections_of(manager: Manager) -> list[Collection]:
     """Return the collections that the informers of a manager read."""
-    reading = (list_watch for informer in manager.informers for list_watch in informer.list_watches.values())
+    return _collections_of(manager.informers)
+
+
+def required_collections_of(manager: Manager) -> list[Collection]:
+    """Return the collections that the server must have: all but those that are optional."""
+    return _collections_of(informer for informer in manager.informers if not informer.is_optional)
+
+
+def _collections_of(informers: Iterable[SharedIndexInformer[Any]]) -> list[Collection]:
+    reading = (list_watch for informer in informers for list_watch in informer.list_watches.values())
     return list(
         dict.fromkeys(
             list_watch.resource for list_watch in reading if isinstance(list_watch, ResourceListWatch)
@@ -163,13 +173,13 @@ def in_words(missing: Iterable[Needed]) -> str:
 
 
 async def _require_collections(manager: Manager, advice: str) -> None:
-    """Check that the server has the collections of a manager's informers.
+    """Check that the server has the collections of a manager's informers, unless they are optional.
 
     Raises:
         ConfigError: Some are missing; the message ends with the advice.
         AioInformerError: The server does not answer.
     """
-    if texts := await missing_collections(manager.client, collections_of(manager)):
+    if texts := await missing_collections(manager.client, required_collections_of(manager)):
         raise ConfigError(f"{'; '.join(texts)}. {advice}")
 
 
