@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from .._core.checks import require_text
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
 from .class_types import type_info
@@ -76,6 +77,7 @@ class Field:
     __slots__ = ("_along", "_decode", "_many", "_read", "_steps", "_wanted", "path")
 
     def __init__(self, path: str, *, in_place: bool = False) -> None:
+        require_text("the path of a field", path, "spec.nodeName")
         self.path = path
         self._steps = _parse(path)
         self._many = _ALL in self._steps

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from .._core.checks import require_text
+
 EXTENSION = "x-kubernetes-"
 """Prefix of the schema's keys that are Kubernetes' own, in ``Meta.extra``."""
 
@@ -86,6 +88,9 @@ class Column:
         format: Such as ``"int32"`` or ``"password"``.
         description: A description.
         priority: 0 for the default view; more for ``-o wide``.
+
+    Raises:
+        ConfigError: The name or the path is no string.
     """
 
     name: str
@@ -94,6 +99,10 @@ class Column:
     format: str = ""
     description: str = ""
     priority: int = 0
+
+    def __post_init__(self) -> None:
+        require_text("Column: name", self.name, "Replicas")
+        require_text("Column: path", self.path, ".spec.replicas")
 
 
 @dataclass(frozen=True)
@@ -104,8 +113,15 @@ class Scale:
         replicas: The wanted replicas, in the spec.
         status_replicas: The current replicas, in the status.
         selector: A label selector as a string, in the status; ``""`` for none. Autoscalers need one.
+
+    Raises:
+        ConfigError: A path is no string.
     """
 
     replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
     selector: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("replicas", "status_replicas", "selector"):
+            require_text(f"Scale: {name}", getattr(self, name), ".spec.replicas")

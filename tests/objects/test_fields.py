@@ -191,6 +191,12 @@ def test_bad_path_is_refused(wrong: str) -> None:
         field(wrong)
 
 
+@pytest.mark.parametrize("wrong", [None, 3, b"spec"])
+def test_a_path_that_is_no_text_is_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"the path of a field must be a string, like 'spec\.nodeName'"):
+        field(wrong)
+
+
 @pytest.mark.parametrize("path", ["spec.node_name", "status.pod_ip", "metadata.owner_references[*].uid"])
 def test_a_path_with_the_names_of_a_model(path: str) -> None:
     with pytest.raises(ConfigError, match=r"names of the JSON, such as spec\.nodeName"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import types
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -686,6 +687,22 @@ def test_the_longest_names_are_taken() -> None:
         spec: Annotated[int, Meta(ge=-(2**62), le=2**63 - 1024)] = 2**62
 
     assert crd(Thing)["spec"]["names"]["listKind"] == f"{'K' * 59}List"
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b".spec.a"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda wrong: Column("A", wrong),
+        lambda wrong: Column(wrong, ".spec.a"),
+        lambda wrong: Scale(replicas=wrong),
+        lambda wrong: Scale(status_replicas=wrong),
+        lambda wrong: Scale(selector=wrong),
+    ],
+)
+def test_names_and_paths_that_are_no_texts_are_refused(make: Callable[[Any], object], wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"(Column|Scale): \w+ must be a string"):
+        make(wrong)
 
 
 def test_a_text_with_a_format_is_no_list() -> None:
