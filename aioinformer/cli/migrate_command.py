@@ -74,7 +74,12 @@ def _names_of(target: str) -> list[str]:
     operator = load(target)
     if not isinstance(operator, Operator):
         raise ConfigError(f"{target} is a function that returns a Manager: pass --definition instead")
-    return [str(crd(*versions)["metadata"]["name"]) for versions in operator.custom_resources()]
+    if not (kinds := operator.custom_resources()):
+        raise ConfigError(
+            f"{target} has no CustomResource classes of its own, so there is nothing to migrate: name a "
+            "definition that others install by --definition, such as --definition websites.example.com"
+        )
+    return [str(crd(*versions)["metadata"]["name"]) for versions in kinds]
 
 
 async def _migrate(client: Client, names: list[str], *, rate: float, settle: float, dry_run: bool) -> None:
