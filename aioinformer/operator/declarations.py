@@ -16,7 +16,7 @@ from .controller_options import ControllerOptions
 from .informer_triggers import Requests
 from .kinds import CacheKey, ResourceReference, key_of, names_of, resource_named, show
 from .predicates import PredicateFunc
-from .requests import Request, Result
+from .requests import Reconciler, Request, Result
 from .rights import APPLY, READ, Right
 
 T = TypeVar("T")
@@ -214,8 +214,16 @@ def require_handler(name: str, function: object, argument: str = "request") -> N
     """Check that a function can be called with one argument, or with it and the context.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: It cannot, or is a class or a Reconciler, of which only a method can.
     """
+    if isinstance(function, (type, Reconciler)):
+        kind = function if isinstance(function, type) else type(function)
+        what = "a class" if kind is function else "a Reconciler, which only a Controller made by hand takes"
+        method = "reconcile" if issubclass(kind, Reconciler) else "method"
+        raise ConfigError(
+            f"{name} must be a function of ({argument}) or ({argument}, context), and {kind.__name__} is {what}: "
+            f"pass a method of an object, such as {kind.__name__}().{method}"
+        )
     is_two = callable(function) and takes_context(function)
     require_callback(name, function, (argument, "context") if is_two else (argument,))
 

@@ -195,4 +195,19 @@ def _require_reconcile(what: str, function: object) -> None:
     """
     if isinstance(function, type):
         raise ConfigError(f"{what} must be a function or a Reconciler; create one: {function.__name__}()")
-    require_callback(what, function, ("request",))
+    try:
+        require_callback(what, function, ("request",))
+    except ConfigError as error:
+        raise ConfigError(f"{error}{_explain_context(what, function)}") from error
+
+
+def _explain_context(what: str, function: object) -> str:
+    """Return what to do if a function wants a context, which a Controller made by hand does not have; else ``""``."""
+    try:
+        require_callback(what, function, ("request", "context"))
+    except ConfigError:
+        return ""
+    return (
+        ". Only an Operator passes a context: declare this function by @operator.controller, or give it what it needs "
+        "in another way"
+    )

@@ -468,6 +468,7 @@ class Ticks:
         (("x", generator), {}, "contains a yield"),
         (("x", lambda: None), {}, "is called with"),
         (("x", NoReconciler), {}, "create one: NoReconciler"),
+        (("x", lambda request, context: None), {}, "Only an Operator passes a context"),
         (("x", reconcile), {"concurrency": 1.5}, "concurrency must be a whole number"),
         (("x", reconcile), {"owns": ["pods"]}, "expected an informer or a CachedResource"),
         (("x", reconcile), {"sources": ["pods"]}, "a source must be an async iterable"),

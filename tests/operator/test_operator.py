@@ -15,6 +15,7 @@ from aioinformer.operator import (
     GenerationChanged,
     Operator,
     Owned,
+    Reconciler,
     Request,
     Result,
     Uses,
@@ -411,6 +412,39 @@ def test_a_decorator_without_its_resource_is_refused(decorator: str) -> None:
 
     with pytest.raises(ConfigError, match=rf"wrong: {decorator} takes a resource.*@operator\.{decorator}\("):
         getattr(Operator("wrong"), decorator)(check)
+
+
+class Sites(Reconciler[KubeObject]):
+    """A Reconciler that takes a context, which only an Operator passes."""
+
+    def __init__(self, *given: object) -> None:
+        self.keys: list[str] = []
+
+    async def reconcile(self, request: Request[KubeObject], context: Context | None = None) -> None:
+        assert context is not None
+        self.keys.append(request.key)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"), [(Sites, "a class"), (Sites(), "a Reconciler, which only a Controller")]
+)
+@pytest.mark.parametrize(
+    ("decorator", "options"), [("controller", {}), ("task", {}), ("timer", {"every": 1})]
+)
+def test_a_reconciler_class_is_refused_and_the_error_names_its_method(
+    decorator: str, options: dict[str, Any], given: Any, what: str
+) -> None:
+    with pytest.raises(ConfigError, match=rf"Sites is {what}.*such as Sites\(\).reconcile"):
+        getattr(Operator("wrong"), decorator)("configmaps", **options)(given)
+
+
+async def test_a_method_of_a_reconciler_gets_its_context() -> None:
+    operator, sites = Operator("methods", events=False), Sites()
+    operator.controller("configmaps")(sites.reconcile)
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: sites.keys == ["default/a"])
 
 
 @pytest.mark.parametrize(("decorator", "known"), [("controller", "owns"), ("validate", "operations")])
