@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from .._core.checks import require_namespace
+from .._core.checks import require_namespace, require_object_name
 from .._core.texts import valid_text
 from ..client.credentials import check_url
 from ..errors import ConfigError
@@ -58,6 +58,14 @@ def doctor_command(
         int,
         shards_option("The operator runs with --shards and this number."),
     ] = 0,
+    lease_name: Annotated[
+        str | None,
+        typer.Option(
+            "--lease-name",
+            metavar="NAME",
+            help="The name of its Lease or Leases. Default: the operator's.",
+        ),
+    ] = None,
     lease_namespace: Annotated[
         str | None,
         typer.Option(
@@ -103,6 +111,8 @@ def doctor_command(
     with usage():
         for name in namespace or ():
             require_namespace("-n", name)
+        if lease_name is not None:
+            require_object_name("--lease-name", lease_name)
         if lease_namespace is not None:
             require_namespace("--lease-namespace", lease_namespace)
         for url in process or ():
@@ -117,6 +127,7 @@ def doctor_command(
         namespaces=tuple(namespace or ()),
         leader_elect=leader_elect,
         shards=shards,
+        lease_name=lease_name or "",
         lease_namespace=lease_namespace,
         metrics_auth=metrics_auth,
         webhook_configuration=webhook_configuration or "",

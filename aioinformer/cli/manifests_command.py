@@ -150,7 +150,7 @@ def manifests_command(
     """Print what installs an operator: its CustomResourceDefinitions, its rights and its Deployment."""
     from ..operator import Operator  # these need longer than other commands
     from ..operator.manifests import Installation, manifests, to_yaml, write_chart, write_kustomization
-    from ..operator.manifests.settings import missing_variables, parse_mount, parse_setting, parse_source
+    from ..operator.manifests.settings import missing_variables, parse_mount, parse_settings
     from .loading import DEFAULT_OBJECT, load
 
     with report_errors(), convert_write_errors():
@@ -176,9 +176,7 @@ def manifests_command(
             create_namespace=create_namespace,
             ca_bundle=None if ca_bundle is None else _read(ca_bundle),
             static_webhooks=static_webhooks,
-            settings=dict(
-                [*map(parse_setting, setting or ()), *map(parse_source, setting_from or ())],
-            ),
+            settings=parse_settings(setting or (), setting_from or ()),
             mounts=tuple(map(parse_mount, mount or ())),
             network_policy=network_policy,
             pod_monitor=pod_monitor,

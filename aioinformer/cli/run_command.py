@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._core.checks import require_namespace
+from .._core.checks import require_namespace, require_object_name
 from .._core.tasks import finish
 from ..client import Client
 from .logs import set_up
@@ -61,6 +61,14 @@ def run_command(
             "Replicas share the objects: the number of slots, the same for all, such as 64. See docs/replicas.md."
         ),
     ] = 0,
+    lease_name: Annotated[
+        str | None,
+        typer.Option(
+            "--lease-name",
+            metavar="NAME",
+            help="The name of its Lease or Leases. Default: the operator's.",
+        ),
+    ] = None,
     lease_namespace: Annotated[
         str | None,
         typer.Option(
@@ -185,6 +193,8 @@ def run_command(
     with usage():
         for name in namespace or ():
             require_namespace("-n", name)
+        if lease_name is not None:
+            require_object_name("--lease-name", lease_name)
         if lease_namespace is not None:
             require_namespace("--lease-namespace", lease_namespace)
     from ..operator import RunOptions  # this needs half as long again as the other commands
@@ -195,6 +205,7 @@ def run_command(
         namespaces=tuple(namespace) if namespace and len(namespace) > 1 else (),
         leader_elect=leader_elect,
         shards=shards,
+        lease_name=lease_name or "",
         lease_namespace=lease_namespace,
         metrics_port=metrics_port,
         metrics_auth=metrics_auth,
@@ -265,6 +276,7 @@ def _run_dev(options: RunOptions, *, uvloop: bool, log_format: LogFormat, verbos
         f"--webhook-port={options.webhook_port}",
         f"--log-format={log_format.value}",
         *(f"--namespace={name}" for name in options.watched),
+        *([f"--lease-name={options.lease_name}"] if options.lease_name else []),
         *([f"--lease-namespace={options.lease_namespace}"] if options.lease_namespace else []),
         *([f"--host={options.host}"] if options.host else []),
         *(f"--debug-host={name}" for name in options.debug_hosts),

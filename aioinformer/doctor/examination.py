@@ -49,7 +49,5 @@ class Examination:
 
     @property
     def name(self) -> str:
-        """The operator's name, which its Lease and its webhook configurations have."""
-        if self.operator is not None:
-            return self.operator.name
-        return self.options.target.replace(":", ".").lower().replace("_", "-")
+        """The operator's name, or that of the function that makes its manager."""
+        return self.options.target.replace(":", ".") if self.operator is None else self.operator.name

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..client.credentials import timestamp
 from ..errors import ApiError
+from ..operator.leases import election_lease_of
 from .examination import Examination
 from .findings import Finding, Level
 from .times import describe_seconds
@@ -21,8 +22,9 @@ async def check_lease(examination: Examination) -> list[Finding]:
         return []  # all replicas reconcile
     options, client = examination.options, examination.client
     namespace = options.lease_namespace or client.namespace
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{examination.name}"
-    key = f"{namespace}/{examination.name}"
+    name = election_lease_of(examination.name, options)
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+    key = f"{namespace}/{name}"
     try:
         lease = await client.get_json(path)
     except ApiError as error:
@@ -37,7 +39,7 @@ async def check_lease(examination: Examination) -> list[Finding]:
 def judge_missing(key: str, *, is_elected: bool) -> Finding:
     """Return what it means that there is no Lease."""
     if is_elected:
-        do = "Start the operator with --leader-elect; --lease-namespace names another namespace"
+        do = "Start the operator with --leader-elect; --lease-name and --lease-namespace name another Lease"
         return Finding("lease", Level.WARNING, f"there is no Lease {key}: no replica has led yet", do)
     return Finding("lease", Level.NOTE, f"there is no Lease {key}: the operator runs without --leader-elect")
 

@@ -39,9 +39,7 @@ async def check_rights(examination: Examination) -> list[Finding]:
     client, options, user = examination.client, examination.options, examination.user
     needed = [*list_needed(examination.operator, options, examination.manager)]
     missing = await missing_rights(client, needed)
-    shards = f" --shards {options.shards}" if options.shards else ""
-    target = f"{options.target}{shards}{' --metrics-auth' if options.metrics_auth else ''}"
-    findings = [judge_missing(user, missing, target)]
+    findings = [judge_missing(user, missing, options.manifests_command)]
     if examination.operator is not None:
         spaces = options.watched or (client.namespace,)
         declared = [
@@ -52,7 +50,7 @@ async def check_rights(examination: Examination) -> list[Finding]:
             await _check_superfluous(examination, namespace, declared) for namespace in dict.fromkeys(spaces)
         ]
         if options.watched and (elsewhere := await _find_elsewhere(examination, needed)):
-            findings.append(judge_superfluous(user, "all namespaces", elsewhere, options.target))
+            findings.append(judge_superfluous(user, "all namespaces", elsewhere, options.manifests_command))
     return findings
 
 
@@ -67,7 +65,7 @@ async def _check_superfluous(examination: Examination, namespace: str, declared:
     status = await review(examination.client, AUTHORIZATION, "SelfSubjectRulesReview", spec=spec)
     rules = msgspec.convert(status.get("resourceRules") or [], list[Rule])
     extra = superfluous_rights(rules, declared)
-    return judge_superfluous(examination.user, namespace, extra, examination.options.target)
+    return judge_superfluous(examination.user, namespace, extra, examination.options.manifests_command)
 
 
 async def _find_elsewhere(examination: Examination, needed: Iterable[Needed]) -> list[str]:
@@ -131,23 +129,23 @@ def _covers(right: Right, group: str, resource: str, verb: str, names: tuple[str
     return not right.names or verb == "create" or (bool(names) and set(names) <= set(right.names))
 
 
-def judge_missing(user: str, missing: list[Needed], target: str) -> Finding:
+def judge_missing(user: str, missing: list[Needed], command: str) -> Finding:
     """Return which rights are missing."""
     name = user or "this user"
     if not missing:
         return Finding("rights", Level.OK, f"{name} has the rights that the operator needs")
-    do = f"Grant them: aioinformer manifests {target} prints the rules"
+    do = f"Grant them: {command} prints the rules"
     return Finding("rights", Level.FAULT, f"{name} may not {in_words(missing)}", do)
 
 
-def judge_superfluous(user: str, where: str, extra: list[str], target: str) -> Finding:
+def judge_superfluous(user: str, where: str, extra: list[str], command: str) -> Finding:
     """Return which rights are not needed. People may have more than an operator; its account should not.
 
     Args:
         user: How the server calls this user.
         where: The namespace.
         extra: The rights in words.
-        target: How the command line names the operator.
+        command: Prints what the operator needs.
     """
     name = user or "this user"
     if not extra:
@@ -157,5 +155,5 @@ def judge_superfluous(user: str, where: str, extra: list[str], target: str) -> F
     if not user.startswith(SERVICE_ACCOUNT):
         do = "Run doctor as the operator's service account, in its pod or with its token, to check that account"
         return Finding("rights", Level.NOTE, text, do)
-    do = f"Remove them from its roles, or declare them by Uses: aioinformer manifests {target} prints what it needs"
+    do = f"Remove them from its roles, or declare them by Uses: {command} prints what it needs"
     return Finding("rights", Level.WARNING, text, do)

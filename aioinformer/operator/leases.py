@@ -10,18 +10,22 @@ from ..sharding.sharding import LONGEST_NAME
 from .run_options import RunOptions
 
 
-def election_lease_of(name: str) -> str:
+def election_lease_of(name: str, options: RunOptions) -> str:
     """Return the name of the leader's Lease.
 
     Args:
         name: The operator's name, or ``module.function`` of a function that makes its manager.
+        options: How the operator runs.
     """
-    return name.lower().replace("_", "-")
+    return options.lease_name or name.lower().replace("_", "-")
 
 
-def sharding_name_of(name: str) -> str:
-    """Return the name of the Sharding of an operator. A long one ends with a hash, so that it fits and is unique."""
-    lease = election_lease_of(name)
+def sharding_name_of(name: str, options: RunOptions) -> str:
+    """Return the name of the Sharding of an operator. A long one ends with a hash, so that it fits and is unique.
+
+    Args: As for ``election_lease_of``.
+    """
+    lease = election_lease_of(name, options)
     label = lease.replace(".", "-")
     if len(label) <= LONGEST_NAME:
         return label
@@ -40,4 +44,4 @@ def sharding_of(client: Client, name: str, options: RunOptions) -> Sharding | No
     if not options.shards:
         return None
     home = options.lease_namespace or client.namespace
-    return Sharding(client, sharding_name_of(name), home, slots=options.shards)
+    return Sharding(client, sharding_name_of(name, options), home, slots=options.shards)

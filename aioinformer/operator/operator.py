@@ -49,7 +49,7 @@ from .own_metrics import OwnMetrics
 from .protocols import LeaderElection
 from .requests import Request
 from .rights import ELECT, EVENTS, LEASES, SHARE, Right, merge
-from .settings import require_settings_class, settings_from
+from .settings import UNREAD, require_settings_class, settings_from
 from .webhooks import Reviewed, UserInfo, WebhookApp
 from .webhooks.declaring import DeclaresWebhooks
 from .webhooks.review import Operation
@@ -391,6 +391,8 @@ class Operator(DeclaresWebhooks):
         return manager
 
     def _settings(self, given: object) -> object:
+        if given is UNREAD:
+            return None
         if self.settings is None:
             if given is not None:
                 raise ConfigError(

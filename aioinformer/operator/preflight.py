@@ -16,6 +16,7 @@ from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
 from .definitions import compare
 from .kinds import ResourceReference, base_of, resource_named
+from .leases import election_lease_of
 from .manager import Manager
 from .operator import Operator
 from .reviews import AUTHENTICATION, AUTHORIZATION, TIMEOUT, review
@@ -67,10 +68,7 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
     rights = f"{await user_of(client)} may not {in_words(missing)}"
     grant = "Grant it by a Role or ClusterRole"
     if operator is not None:
-        replicas = " --replicas 2" if options.leader_elect else ""
-        if options.shards:
-            replicas = f" --shards {options.shards}"
-        grant = f"Grant it: aioinformer manifests {target}{replicas} prints the rules"
+        grant = f"Grant it: {options.manifests_command} prints the rules"
     if any({"list", "watch"} & set(needed_right.right.verbs) for needed_right in missing):
         elsewhere = "" if options.watched else ", or pass --namespace to work in a single one"
         raise ConfigError(f"{rights}. {grant}{elsewhere}")
@@ -110,7 +108,9 @@ def list_needed(operator: Operator | None, options: RunOptions, manager: Manager
             yield Needed(right, name=name)
     if options.leader_elect:
         yield Needed(
-            Right.of(LEASES, ELECT), options.lease_namespace or manager.client.namespace, operator.name
+            Right.of(LEASES, ELECT),
+            options.lease_namespace or manager.client.namespace,
+            election_lease_of(operator.name, options),
         )
     if options.shards:
         yield Needed(Right.of(LEASES, SHARE), options.lease_namespace or manager.client.namespace)

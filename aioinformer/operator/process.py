@@ -114,7 +114,7 @@ class _Process:
             elector = None
             if options.leader_elect:
                 home = options.lease_namespace or client.namespace
-                elector = LeaderElector(client, election_lease_of(self._name), home)
+                elector = LeaderElector(client, election_lease_of(self._name, options), home)
             sharding = sharding_of(client, self._name, options)
             stages = StageTimes(TRACES) if options.trace else None
             if operator is not None:

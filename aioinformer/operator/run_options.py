@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from .._core.checks import require_object_name
 from ..errors import ConfigError
 
 
@@ -19,6 +20,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         leader_elect: Whether to elect a leader.
         shards: The number of slots that the replicas share: all of them reconcile, each its share of the objects.
             0 for no sharding. See docs/replicas.md.
+        lease_name: The name of the leader's Lease, and the beginning of the names of those of shards; ``""`` for the
+            operator's. Several installations of one operator in one namespace need different ones.
         lease_namespace: The Lease's namespace; None for the client's.
         metrics_port: The port of ``/metrics`` and ``/debug``; 0 for none.
         metrics_auth: Whether ``/metrics`` and ``/debug.json`` ask for a bearer token, whose user the API server permits
@@ -46,6 +49,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
     leader_elect: bool = False
     shards: int = 0
+    lease_name: str = ""
     lease_namespace: str | None = None
     metrics_port: int = 8080
     metrics_auth: bool = False
@@ -70,6 +74,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 "RunOptions: leader_elect and shards exclude each other: all replicas of a sharding reconcile"
             )
+        if self.lease_name:
+            require_object_name("RunOptions: lease_name", self.lease_name)
 
     @property
     def watched(self) -> tuple[str, ...]:
@@ -80,3 +86,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def installs(self) -> bool:
         """Whether it creates CustomResourceDefinitions."""
         return self.install_crds or self.force_crds
+
+    @property
+    def manifests_command(self) -> str:
+        """The command that prints the rights for this, for messages."""
+        replicas = f" --shards {self.shards}" if self.shards else " --replicas 2" if self.leader_elect else ""
+        name = f" --name {self.lease_name}" if self.lease_name else ""
+        metrics = " --metrics-auth" if self.metrics_auth else ""
+        return f"aioinformer manifests {self.target}{replicas}{name}{metrics}"

@@ -164,3 +164,32 @@ async def test_a_mistake_is_one_line(arguments: list[str], message: str) -> None
     assert (ended.code, ended.output) == (1, "")
     assert len(ended.errors.splitlines()) == 1
     assert message in ended.errors
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--set", "host=a", "--set", "host=b"),
+        ("--set", "host=a", "--set-from", "host=secret/dns/host"),
+        ("--set-from", "host=secret/dns/host", "--set-from", "host=secret/dns/host"),
+    ],
+)
+async def test_a_setting_that_is_given_twice_is_an_error(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "keeper.py").write_text(KEEPER)
+    ended = await manifests("keeper", *options, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    assert (ended.code, ended.output) == (1, "")
+    assert "the setting host is given twice, by --set or --set-from: leave out one" in ended.errors
+
+
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [
+        ("--create-namespace", "--create-namespace"),
+        ("--no-create-namespace", "--no-create-namespace"),
+        ("--install-namespace=web", "--install-namespace"),
+    ],
+)
+async def test_a_chart_names_the_option_that_it_cannot_have(tmp_path: Path, option: str, named: str) -> None:
+    ended = await manifests(DECLARED, "--helm", str(tmp_path), option)
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors.endswith(f"which its --create-namespace creates: leave out {named}\n")

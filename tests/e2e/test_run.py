@@ -230,6 +230,43 @@ async def test_a_manager_factory_in_one_namespace(server: APIServer, folder: Pat
                      "option that sets it\n")  # fmt: skip
 
 
+OPTIONAL = """
+import msgspec
+from aioinformer.operator import Kind, Operator, Request
+from aioinformer.typed import CustomResource
+
+
+class Spec(msgspec.Struct):
+    text: str = ""
+
+
+class Lamp(CustomResource, group="optional.example.com", version="v1"):
+    spec: Spec
+
+
+operator = Operator("lamps", events=False)
+
+
+@operator.controller(Kind(Lamp, optional=True))
+async def reconcile(request: Request[Lamp]) -> None:
+    print("reconciled", request.key, flush=True)
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--install-crds",)])
+async def test_an_operator_runs_while_an_optional_kind_is_missing(
+    cluster: Cluster, folder: Path, options: tuple[str, ...]
+) -> None:
+    (port,) = free_ports(1)
+    (folder / "lamps.py").write_text(OPTIONAL)
+    where = ("--kubeconfig", str(cluster.kubeconfig))
+    ports = ("--metrics-port", str(port), "--probe-port", str(port))
+    async with aioinformer(folder, "lamps", *where, *ports, *options) as program:
+        await until_answer(port, "/readyz", lambda answer: answer[0] == 200)
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
 LED = """
 from aioinformer import Client
 from aioinformer.operator import Manager
@@ -250,6 +287,28 @@ async def test_the_lease_of_a_factory_is_named_by_its_whole_path(server: APIServ
         assert lease["metadata"]["name"] == "caves.main.make-caves"
         program.signal(signal.SIGTERM)
         assert (await program.end()).code == 0
+
+
+async def test_installations_with_other_lease_names_lead_at_the_same_time(
+    server: APIServer, folder: Path
+) -> None:
+    elected = ("--leader-elect", "--lease-namespace", "default")
+    server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+    async with (
+        aioinformer(folder, "copies", *on(server), *elected) as own,
+        aioinformer(folder, "copies", *on(server), *elected, "--lease-name", "other") as other,
+    ):
+        for program in (own, other):
+            await line_with(program.errors, "starts its controllers")
+        leases = {
+            lease["metadata"]["name"]: lease["spec"]["holderIdentity"]
+            for lease in server.list("coordination.k8s.io/v1", "leases", "default")
+        }
+        assert leases.keys() == {"copies", "other"}
+        assert len({*leases.values()}) == 2
+    ended = await outcome(folder, "copies", *on(server), "--lease-name", "a/b")
+    assert (ended.code, ended.output) == (2, "")
+    assert "--lease-name must be a name that an object may have" in ended.errors
 
 
 async def test_sigterm_waits_for_running_reconciles(server: APIServer, folder: Path) -> None:

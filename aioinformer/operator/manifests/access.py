@@ -47,7 +47,7 @@ def access(operator: Operator, installation: Installation) -> Iterator[Object]:
     if installation.metrics_auth:
         yield from _role(installation, rules(REVIEW_TOKENS), suffix="-metrics-auth")
     if installation.elects:
-        lease = Right.of(LEASES, ELECT, names=[operator.name])
+        lease = Right.of(LEASES, ELECT, names=[installation.name])
         yield from _role(installation, rules([lease]), installation.home, "-leader-election")
     if installation.shards:
         yield from _role(installation, rules([Right.of(LEASES, SHARE)]), installation.home, "-sharding")

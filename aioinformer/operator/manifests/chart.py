@@ -60,9 +60,15 @@ def write_chart(operator: Operator, installation: Installation, folder: Path) ->
         ConfigError: As for ``manifests``; the installation has a namespace or static webhooks, or the folder has a file
             of the same name that this function did not write, or cannot be written.
     """
-    if installation.namespace or installation.create_namespace is not None:
+    given = {
+        "--install-namespace": installation.namespace,
+        "--create-namespace": installation.create_namespace,
+        "--no-create-namespace": installation.create_namespace is False,
+    }
+    if options := [option for option, value in given.items() if value]:
         raise ConfigError(
-            "a chart is installed in the namespace of helm's --namespace: leave out --install-namespace"
+            "a chart is installed in the namespace of helm's --namespace, which its --create-namespace creates: leave "
+            f"out {' and '.join(options)}"
         )
     if installation.static_webhooks:
         raise ConfigError(

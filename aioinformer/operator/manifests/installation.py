@@ -155,6 +155,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def _check_name(self) -> None:
+        require_text("name", self.name, "websites")
         if len(self.name) > LONGEST_NAME or not (LABEL.fullmatch(self.name) and self.name[0].isalpha()):
             raise ConfigError(
                 f"name must be at most {LONGEST_NAME} letters, digits and dashes and begin with a letter, like "

@@ -12,7 +12,7 @@ from ..._core.checks import require_object_name
 from ...errors import ConfigError
 from ..mistakes import Mistakes
 from ..operator import Operator
-from ..settings import variable_of
+from ..settings import read_setting, variable_of
 from .installation import FromKey, Installation, Mount, Object
 
 _Kind = Literal["configmap", "secret"]
@@ -53,6 +53,20 @@ def volumes(mounts: Iterable[Mount]) -> tuple[list[Object], list[Object]]:
         ],
         [{"name": name, "mountPath": mount.path, "readOnly": True} for name, mount in made],
     )
+
+
+def parse_settings(values: Iterable[str], sources: Iterable[str]) -> dict[str, str | FromKey]:
+    """Return the settings of ``--set`` and ``--set-from`` by their fields.
+
+    Raises:
+        ConfigError: One has another form, or a field is set twice.
+    """
+    settings: dict[str, str | FromKey] = {}
+    for field, setting in (*map(parse_setting, values), *map(parse_source, sources)):
+        if field in settings:
+            raise ConfigError(f"the setting {field} is given twice, by --set or --set-from: leave out one")
+        settings[field] = setting
+    return settings
 
 
 def parse_setting(text: str) -> tuple[str, str]:
@@ -127,7 +141,7 @@ def _check(operator: Operator, given: Mapping[str, str | FromKey]) -> None:
             mistakes.of(require_object_name, "the name of a setting's source", setting.name)
         else:
             try:
-                msgspec.convert(setting, known[name].type, strict=False)
-            except msgspec.ValidationError as error:
+                read_setting(setting, known[name].type)
+            except ConfigError as error:
                 mistakes.add(f"the setting {name} is invalid: {error}")
     mistakes.raise_if_any()

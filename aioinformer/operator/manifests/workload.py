@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 
+from ...errors import ConfigError
 from ..operator import Operator
 from ..runs import CANCEL_GRACE
 from .installation import AUTHORITY_SUFFIX, WEBHOOK_SUFFIX, Installation, Object
@@ -42,9 +44,9 @@ def deployment(operator: Operator, installation: Installation) -> Iterator[Objec
     """Yield the Deployment. It satisfies the Pod Security Standard "restricted".
 
     Raises:
-        ConfigError: The operator lacks a setting of the installation, or a value is invalid.
+        ConfigError: The operator lacks a setting of the installation, a value is invalid, or two volumes have one path.
     """
-    container = _container(installation)
+    container = _container(operator, installation)
     if variables := environment(operator, installation):
         container["env"] = variables
     mounted, mounts = volumes(installation.mounts)
@@ -52,6 +54,7 @@ def deployment(operator: Operator, installation: Installation) -> Iterator[Objec
     pod_volumes: list[Object] = [{"name": "tmp", "emptyDir": {}}, *mounted]
     if operator.has_webhooks:
         pod_volumes += _add_webhooks(container, operator, installation)
+    _require_distinct_paths(mount["mountPath"] for mount in container["volumeMounts"])
     pod: Object = {
         "serviceAccountName": installation.name,
         "enableServiceLinks": False,  # their variables would look like settings: NAME_METRICS_PORT
@@ -82,6 +85,17 @@ def deployment(operator: Operator, installation: Installation) -> Iterator[Objec
         "metadata": installation.metadata(),
         "spec": spec,
     }
+
+
+def _require_distinct_paths(paths: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for path in map(os.path.normpath, paths):
+        if path in seen:
+            raise ConfigError(
+                f"two volumes would be mounted at {path}: give each --mount another folder, and none that the "
+                f"Deployment uses itself: /tmp, and with webhooks {CERTIFICATES} and {AUTHORITY}"
+            )
+        seen.add(path)
 
 
 def _add_webhooks(container: Object, operator: Operator, installation: Installation) -> list[Object]:
@@ -140,13 +154,15 @@ def _spread(installation: Installation) -> list[Object]:
     ]
 
 
-def _container(installation: Installation) -> Object:
+def _container(operator: Operator, installation: Installation) -> Object:
     arguments = ["run", installation.target]
     arguments += [f"--namespace={name}" for name in installation.namespaces]
     if installation.elects:
         arguments.append("--leader-elect")
     if installation.shards:
         arguments.append(f"--shards={installation.shards}")
+    if (installation.elects or installation.shards) and installation.name != operator.name:
+        arguments.append(f"--lease-name={installation.name}")
     arguments += [f"--metrics-port={METRICS_PORT}", f"--probe-port={PROBE_PORT}"]
     if installation.metrics_auth:
         arguments.append("--metrics-auth")

@@ -12,7 +12,7 @@ import yaml
 from aioinformer import ConfigError
 from aioinformer.objects.kube_object import KubeObject
 from aioinformer.operator import AdmissionReview, CustomResource, Kind, Operator, Owned, Request, Uses
-from aioinformer.operator.manifests import Installation, manifests, rules, to_yaml, write_kustomization
+from aioinformer.operator.manifests import Installation, Mount, manifests, rules, to_yaml, write_kustomization
 
 Object = dict[str, Any]
 
@@ -161,6 +161,32 @@ def test_replicas_that_share_the_objects_elect_no_leader(replicas: int) -> None:
     assert longer == 10, "for the slots"
 
 
+@pytest.mark.parametrize("options", [{"replicas": 2}, {"shards": 8}])
+def test_installations_of_one_operator_have_leases_of_their_own(options: Any) -> None:
+    own = container(manifests(declare("configmaps"), installation(**options)))["args"]
+    other = container(manifests(declare("configmaps"), installation(name="other", **options)))["args"]
+    assert [argument for argument in other if argument not in own] == ["--lease-name=other"]
+    alone = container(manifests(declare("configmaps"), installation(name="other")))["args"]
+    assert "--lease-name=other" not in alone
+
+
+@pytest.mark.parametrize(
+    ("paths", "path"), [(["/etc/dns", "/etc/dns/"], "/etc/dns"), (["/tmp"], "/tmp"), (["/certs"], "/certs")]
+)
+def test_two_volumes_at_one_path_are_refused(paths: list[str], path: str) -> None:
+    mounts = tuple(Mount("secret", "dns", path) for path in paths)
+    with pytest.raises(
+        ConfigError, match=f"two volumes would be mounted at {path}: give each --mount another"
+    ):
+        manifests(make_guarded(), installation(mounts=mounts))
+
+
+@pytest.mark.parametrize("name", [None, 3, ["sites"]])
+def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
+    with pytest.raises(ConfigError, match="name must be a string, like 'websites'"):
+        installation(name=name)
+
+
 @pytest.mark.parametrize("shards", [-1, 1025, True])
 def test_numbers_of_slots_that_no_sharding_has_are_refused(shards: int) -> None:
     with pytest.raises(ConfigError, match="shards must be"):
@@ -174,7 +200,7 @@ def test_several_replicas_elect_a_leader_with_rights_on_its_lease_alone() -> Non
     lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert role["rules"] == [
         {**lease, "verbs": ["create"]},
-        {**lease, "verbs": ["get", "update"], "resourceNames": ["sites"]},
+        {**lease, "verbs": ["get", "update"], "resourceNames": ["other"]},
     ]
     assert "--leader-elect" in container(objects)["args"]
     assert objects[-1]["spec"]["strategy"]["type"] == "RollingUpdate"
