@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import anyio
@@ -12,13 +12,14 @@ import anyio
 from .._core.tasks import gather
 from ..client import Client
 from ..client.error_mapping import without_credentials
-from ..errors import AioInformerError, ApiError, message_of
+from ..errors import AioInformerError, ApiError, ConfigError, message_of
 from ..listwatch.collection import Collection
 from ..operator import Manager, Operator, RunOptions
 from ..operator.leases import sharding_of
 from ..operator.preflight import collections_of
 from ..operator.process import call_factory
 from ..operator.protocols import ManagerFactory
+from ..operator.settings import UNREAD, settings_from
 from .connection import connect, judge_clock, judge_tls
 from .credentials import check_expiry, check_identity
 from .definitions import check_collections, check_definitions
@@ -136,7 +137,10 @@ async def _examine(
     checks = dict(CLUSTER)
     if operator is not None:
         findings += await _guard("operator", _load(examination, operator))
-        checks |= OPERATOR if examination.manager is not None else {}
+        if examination.manager is not None:
+            checks |= OPERATOR
+        else:
+            findings.append(_skip("the operator cannot be made", ", ".join(OPERATOR)))
     if examination.manager is None:
         examination.collections = _usual_collections(examination.client.namespace)
     results = await gather(*(_run(name, check, examination, timeout) for name, check in checks.items()))
@@ -178,7 +182,7 @@ async def _open(examination: Examination) -> list[Finding]:
 
 
 async def _load(examination: Examination, operator: Operator | ManagerFactory) -> list[Finding]:
-    """Make the operator's manager, which is not started."""
+    """Make the operator's manager, which is not started and so needs no settings. Return which of them are missing."""
     client, options = examination.client, examination.options
     several = len(options.watched) > 1
     given: dict[str, Any] = {}
@@ -191,11 +195,22 @@ async def _load(examination: Examination, operator: Operator | ManagerFactory) -
         given["sharding"] = sharding
     manager: Manager
     if isinstance(operator, Operator):
-        manager = operator.manager(client, settings=options.settings, **given)
+        manager = operator.manager(client, settings=UNREAD, **given)
     else:
         manager = await call_factory(operator, client, options.target, given)
     examination.manager, examination.collections = manager, collections_of(manager)
-    return []
+    return [*check_settings(operator, options)] if isinstance(operator, Operator) else []
+
+
+def check_settings(operator: Operator, options: RunOptions) -> Iterator[Finding]:
+    """Yield which settings are missing here: the operator's pods may have them."""
+    if operator.settings is None or options.settings is not None:
+        return
+    try:
+        settings_from(operator.name, operator.settings)
+    except ConfigError as error:
+        do = "Check that the operator's pods have them. The other checks need no settings"
+        yield Finding("operator", Level.NOTE, f"its settings are not complete here: {error}", do)
 
 
 def _usual_collections(namespace: str) -> list[Collection]:
@@ -208,5 +223,5 @@ def _usual_collections(namespace: str) -> list[Collection]:
     ]
 
 
-def _skip(why: str) -> Finding:
-    return Finding("others", Level.NOTE, f"not checked: {why}")
+def _skip(why: str, checks: str = "") -> Finding:
+    return Finding("others", Level.NOTE, f"not checked{checks and f' ({checks})'}: {why}")

@@ -20,6 +20,9 @@ SECONDS = 5
 LATE = 1.0
 """Seconds before the end of a watch from which on its first event is late."""
 
+REFUSALS = {403: "may not be watched by this user", 404: "does not exist", 405: "cannot be watched"}
+"""By the status of the answer: why a collection is not watched."""
+
 _WATCH = [("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(SECONDS))]
 _WATCH_LIST = [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
 
@@ -42,15 +45,18 @@ class Watched(NamedTuple):
 
 async def check_watches(examination: Examination) -> list[Finding]:
     """Watch the first collection that may be watched."""
+    refusals = []
     for collection in examination.collections:
         try:
             watched = await _watch(examination.client, collection)
         except ApiError as error:
-            if error.status in (403, 404, 405):
-                continue
-            raise
+            if error.status not in REFUSALS:
+                raise
+            refusals.append(f"{describe_collection(collection)} {REFUSALS[error.status]}")
+            continue
         return judge_watch(describe_collection(collection), watched)
-    return [Finding("watches", Level.NOTE, "not checked: this user may watch none of the collections")]
+    reason = "; ".join(refusals) or "the operator reads no collection"
+    return [Finding("watches", Level.NOTE, f"not checked: {reason}")]
 
 
 async def _watch(client: Client, collection: Collection) -> Watched:

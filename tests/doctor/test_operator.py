@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import Client
+from aioinformer import Client, KubeObject
 from aioinformer.doctor import Level, examine
 from aioinformer.doctor.lease import judge_lease
 from aioinformer.doctor.lists import judge_conditions
 from aioinformer.doctor.rights import Rule, superfluous_rights
 from aioinformer.objects.meta import micro_time
-from aioinformer.operator import AdmissionReview, Manager, Operator, Right
+from aioinformer.operator import AdmissionReview, Context, Kind, Manager, Operator, Request, Right
 from aioinformer.operator.rights import REVIEW_TOKENS
 from aioinformer.operator.webhook_registration import registration_rights
 from aioinformer.testing import APIServer
@@ -306,6 +306,85 @@ async def test_settings_that_are_missing() -> None:
         token: str
 
     needing = Operator("keeper", settings=Settings)
+
+    @needing.controller(Website)
+    async def reconcile(request: Request[Website], context: Context) -> None:
+        context.get(Settings)
+
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        report = await examine(grant(server), needing, OPTIONS)
+        client = Client.from_url(server.url, "account")
+        given = await examine(client, needing, msgspec.structs.replace(OPTIONS, settings=Settings("x")))
+    require(report, NOTE, "operator", "set KEEPER_TOKEN, which has no default")
+    assert {finding.check for finding in given.findings} == {finding.check for finding in report.findings} - {
+        "operator"
+    }
+    require(report, FAULT, "rights", "list, watch websites.example.com")
+    require(report, OK, "definitions", "as the classes say")
+    require(report, NOTE, "lease", "default/keeper")
+    require(report, NOTE, "watches", "websites.example.com may not be watched by this user")
+
+
+@pytest.mark.parametrize("is_installed", [False, True])
+async def test_an_optional_collection_may_be_missing(is_installed: bool) -> None:
+    tolerant = Operator("keeper", events=False)
+
+    @tolerant.controller(Kind(Website, optional=True))
+    async def reconcile(request: Request[Website]) -> None: ...
+
     async with APIServer() as server:
-        report = await examine(Client.from_url(server.url), needing, OPTIONS)
-    require(report, FAULT, "operator", "KEEPER_TOKEN")
+        if is_installed:
+            install_definition(server)
+        report = await examine(Client.from_url(server.url), tolerant, OPTIONS)
+    assert FAULT not in {finding.level for finding in report.findings}, report.findings
+    if is_installed:
+        require(report, OK, "definitions", "all collections")
+    else:
+        require(
+            report, NOTE, "definitions", "has no websites.example.com", "it is optional, and counts as empty"
+        )
+        require(report, NOTE, "watches", "websites.example.com does not exist")
+
+
+async def test_a_collection_that_another_controller_requires_is_not_optional() -> None:
+    strict = Operator("keeper", events=False)
+
+    @strict.controller(Kind(Website, optional=True))
+    async def reconcile(request: Request[Website]) -> None: ...
+
+    @strict.controller(Kind("websites.example.com", namespaced=True), name="all")
+    async def reconcile_all(request: Request[KubeObject]) -> None: ...
+
+    async with APIServer() as server:
+        report = await examine(Client.from_url(server.url), strict, OPTIONS)
+    require(report, FAULT, "operator", "websites.example.com")
+    require(report, NOTE, "others", "rights", "lease", "the operator cannot be made")
+
+
+async def test_an_installation_may_name_its_lease() -> None:
+    spec = {
+        "holderIdentity": "other-1",
+        "leaseDurationSeconds": 15,
+        "renewTime": micro_time(int(time.time() * 1e6)),
+    }
+    async with APIServer() as server:
+        install_definition(server)
+        server.create("coordination.k8s.io/v1", "leases", {"metadata": {"name": "other"}, "spec": spec})
+        options = msgspec.structs.replace(OPTIONS, leader_elect=True, lease_name="other")
+        report = await examine(Client.from_url(server.url), operator, options)
+        default = await examine(
+            Client.from_url(server.url), operator, msgspec.structs.replace(options, lease_name="")
+        )
+    require(report, OK, "lease", "other-1 holds the Lease default/other")
+    finding = require(default, WARNING, "lease", "there is no Lease default/websites")
+    assert "--lease-name" in finding.do
+
+
+async def test_the_rights_of_an_installation_are_printed_with_its_name() -> None:
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        options = msgspec.structs.replace(OPTIONS, leader_elect=True, lease_name="other")
+        report = await examine(grant(server, *needed_rules()), operator, options)
+    finding = require(report, FAULT, "rights", "get, create, update leases.coordination.k8s.io")
+    assert "aioinformer manifests websites:operator --replicas 2 --name other prints" in finding.do
