@@ -32,7 +32,7 @@ _EXPRESSIONS = {
 }
 """What takes the place of a marker in a text."""
 _ITEMS = {
-    "leader": f'{{{{ if {_SEVERAL} }}}}"--leader-elect", {{{{ end }}}}',
+    "leader": f'{{{{ if {_SEVERAL} }}}}"--leader-elect", "--lease-name={{{{ $.Release.Name }}}}", {{{{ end }}}}',
     "namespaces": '{{ range $.Values.namespaces }}"--namespace={{ . }}", {{ end }}',
     "image": "{{ $.Values.image | quote }}",
     "replicas": "{{ $.Values.replicas }}",
@@ -151,17 +151,14 @@ def _mark(deployment: Object) -> None:
     spec = deployment["spec"]
     (container,) = spec["template"]["spec"]["containers"]
     spec["replicas"] = _marker("replicas")
-    if "--leader-elect" in container["args"]:
+    if "--leader-elect" in (arguments := container["args"]):
         spec["strategy"] = _marker("strategy")
+        at = arguments.index("--leader-elect")
+        arguments[at : at + 2] = [_marker("leader")]  # with the name of its Lease
     container["image"] = _marker("image")
     container["resources"] = _marker("resources")
     container["env"] = _marker("env")
-    container["args"] = [
-        marked
-        for argument in container["args"]
-        for marked in ([_marker("leader")] if argument == "--leader-elect" else [argument])
-    ]
-    container["args"].insert(2, _marker("namespaces"))  # after: run TARGET
+    arguments.insert(2, _marker("namespaces"))  # after: run TARGET
 
 
 def _marker(name: str) -> str:

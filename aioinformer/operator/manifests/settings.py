@@ -62,7 +62,8 @@ def parse_settings(values: Iterable[str], sources: Iterable[str]) -> dict[str, s
         ConfigError: One has another form, or a field is set twice.
     """
     settings: dict[str, str | FromKey] = {}
-    for field, setting in (*map(parse_setting, values), *map(parse_source, sources)):
+    given: list[tuple[str, str | FromKey]] = [*map(parse_setting, values), *map(parse_source, sources)]
+    for field, setting in given:
         if field in settings:
             raise ConfigError(f"the setting {field} is given twice, by --set or --set-from: leave out one")
         settings[field] = setting
