@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import ConfigError
+from ..objects.nesting import DECODE_ERRORS, decode_any, reader_of
 from .mistakes import Mistakes
 
 _CONTAINERS = (
@@ -45,7 +46,7 @@ def require_settings_class(settings: object) -> None:
     mistakes = Mistakes(f"the settings {settings.__name__}")
     for field in fields:
         try:
-            msgspec.json.Decoder(field.type, dec_hook=_make)
+            reader_of(field.type)
         except TypeError as error:
             mistakes.add(f"the field {field.name} cannot be read from an environment variable: {error}")
     mistakes.raise_if_any()
@@ -66,12 +67,15 @@ def read_setting(text: str, kind: Any) -> Any:
     """
     try:
         return msgspec.convert(text, kind, strict=False, dec_hook=_make)
+    except UnicodeEncodeError:
+        raise ConfigError("its bytes are not UTF-8") from None
     except msgspec.ValidationError as error:
         mistake = str(error)
     if text.lstrip()[:1] in ("[", "{"):
         try:
-            return msgspec.json.decode(text, type=kind, strict=False, dec_hook=_make)
-        except msgspec.DecodeError as error:
+            plain = decode_any(text.encode())
+            return msgspec.convert(plain, kind, strict=False, str_keys=True, dec_hook=_make)
+        except DECODE_ERRORS as error:
             mistake = str(error)
     elif _is_written_in_json(msgspec.inspect.type_info(kind)):
         mistake += ': write it in JSON, such as ["a", "b"] or {"a": "b"}'

@@ -25,7 +25,7 @@ class Settings(msgspec.Struct):
 
     zones: Path
     tags: list[str] = []
-    sizes: dict[str, int] = {}
+    sizes: dict[int, int] = {}
     limits: Limits | None = None
     address: IPv4Address | None = None
     folders: tuple[Path, ...] = ()
@@ -36,7 +36,7 @@ def test_lists_dicts_and_structs_are_json_and_paths_are_texts() -> None:
     environment = {
         "KEEPER_ZONES": "/etc/zones",
         "KEEPER_TAGS": '["a", "b"]',
-        "KEEPER_SIZES": '{"small": 1}',
+        "KEEPER_SIZES": '{"7": 1}',
         "KEEPER_LIMITS": ' {"cpu": 2}\n',
         "KEEPER_ADDRESS": "10.0.0.1",
         "KEEPER_FOLDERS": '["/a", "/b"]',
@@ -45,7 +45,7 @@ def test_lists_dicts_and_structs_are_json_and_paths_are_texts() -> None:
     assert settings_from("keeper", Settings, environment) == Settings(
         zones=Path("/etc/zones"),
         tags=["a", "b"],
-        sizes={"small": 1},
+        sizes={7: 1},
         limits=Limits(2),
         address=IPv4Address("10.0.0.1"),
         folders=(Path("/a"), Path("/b")),
@@ -61,6 +61,7 @@ def test_lists_dicts_and_structs_are_json_and_paths_are_texts() -> None:
         ('["secret"', list[str], "Input data was truncated"),
         ('{"cpu": "secret"}', Limits, r"Expected `int`, got `str` - at `\$.cpu`"),
         ("secret", IPv4Address, r"IPv4Address refuses it \(AddressValueError\)"),
+        ('["secret\udcff"]', list[str], "its bytes are not UTF-8"),
         ("secret", int, "^Expected `int`, got `str`$"),
     ],
 )

@@ -108,10 +108,10 @@ async def running_operator(
 
     Lists are no streams, as on servers that cannot stream them.
     """
-    elector = LeaderElector(client, operator.name, installed.home, **DURATIONS) if installed.elects else None
+    elector = LeaderElector(client, installed.name, installed.home, **DURATIONS) if installed.elects else None
     sharding = None
     if installed.shards:
-        sharding = Sharding(client, operator.name, installed.home, slots=installed.shards, **DURATIONS)
+        sharding = Sharding(client, installed.name, installed.home, slots=installed.shards, **DURATIONS)
     async with operator.manager(
         client,
         namespaces=installed.namespaces or None,
@@ -132,7 +132,7 @@ async def until_permitted(client: Client, operator: Operator, installed: Install
     needed = [Needed(right, name=installed.name) for right in registration_rights(operator, installed.name)]
     for right in rights_of(operator, installed):
         if right.plural == "leases":
-            needed.append(Needed(right, installed.home, operator.name if installed.elects else ""))
+            needed.append(Needed(right, installed.home, installed.name if installed.elects else ""))
         else:
             where = (installed.namespaces if right.namespaced else ()) or ("",)
             needed += [Needed(right, namespace) for namespace in where]
