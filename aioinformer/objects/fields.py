@@ -47,7 +47,6 @@ _AT_HAND: dict[str, Callable[[KubeObject], str]] = {
 }
 
 
-@lru_cache(maxsize=1024)
 def field(path: str) -> Field:
     """Return a reader of the field at a path: ``field("spec.nodeName")(obj)``.
 
@@ -57,7 +56,8 @@ def field(path: str) -> Field:
     Raises:
         ConfigError: It is not a path, or it has the names of a model, such as ``"spec.node_name"``.
     """
-    return Field(path)
+    require_text("the path of a field", path, "spec.nodeName")
+    return _field(path)
 
 
 class Field:
@@ -77,7 +77,6 @@ class Field:
     __slots__ = ("_along", "_decode", "_many", "_read", "_steps", "_wanted", "path")
 
     def __init__(self, path: str, *, in_place: bool = False) -> None:
-        require_text("the path of a field", path, "spec.nodeName")
         self.path = path
         self._steps = _parse(path)
         self._many = _ALL in self._steps
@@ -305,6 +304,9 @@ def _member(parent: Any, name: str) -> Any:
     attribute = attributes.get(name)
     value = None if attribute is None else getattr(parent, attribute, None)
     return None if value is msgspec.UNSET else value
+
+
+_field = lru_cache(maxsize=1024)(Field)
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar, Unpack
 
 from .._core.cancellation import ends_when, maybe_await
-from .._core.checks import require_options
+from .._core.checks import require_options, require_text
 from .._core.tasks import wait_ended
 from ..client.request_spans import kind_of
 from ..errors import (
@@ -101,6 +101,7 @@ class Controller(Generic[T]):
         condition: ReadyCondition | None = None,
         **options: Unpack[ControllerOptions[T]],
     ) -> None:
+        require_text("the name of a controller", name, "websites")
         if not name:
             raise ConfigError("name must not be empty: logs, states and metrics tell controllers apart by it")
         require_options(options, ControllerOptions.__annotations__, Controller)

@@ -135,7 +135,7 @@ class TestReal:
     async def test_a_user_without_rights(self, control_plane: ControlPlane, tmp_path: Path) -> None:
         client = client_of(control_plane, tmp_path, {"token": control_plane.powerless_token})
         report = await examine(client)
-        require(report, NOTE, "watches", "may watch none")
+        require(report, NOTE, "watches", "pods may not be watched by this user")
 
     async def test_a_proxy_that_buffers_watches(self, control_plane: ControlPlane, tmp_path: Path) -> None:
         authority = trustme.CA()

@@ -191,7 +191,7 @@ def test_bad_path_is_refused(wrong: str) -> None:
         field(wrong)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, b"spec"])
+@pytest.mark.parametrize("wrong", [None, 3, b"spec", ["spec"]])
 def test_a_path_that_is_no_text_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError, match=r"the path of a field must be a string, like 'spec\.nodeName'"):
         field(wrong)

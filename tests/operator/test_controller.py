@@ -464,6 +464,7 @@ class Ticks:
     ("arguments", "options", "message"),
     [
         (("", reconcile), {}, "name must not be empty"),
+        ((["a"], reconcile), {}, "the name of a controller must be a string, like 'websites'"),
         (("x", None), {}, r"x: reconcile must be a function of \(request\), not None"),
         (("x", generator), {}, "contains a yield"),
         (("x", lambda: None), {}, "is called with"),
