@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from .._core.checks import require_namespace, require_object_name
+from .._core.checks import require_namespace
 from .._core.texts import valid_text
 from ..client.credentials import check_url
 from ..errors import ConfigError
 from .options import (
     ContextOption,
     Kubeconfig,
+    LeaseName,
+    LeaseNamespace,
     ServerOption,
     TokenFile,
     Verbose,
     find_target,
     log_more,
     read_token,
+    require_lease,
     shards_option,
 )
 from .output import Screen, convert_write_errors, printable, write
@@ -58,20 +61,8 @@ def doctor_command(
         int,
         shards_option("The operator runs with --shards and this number."),
     ] = 0,
-    lease_name: Annotated[
-        str | None,
-        typer.Option(
-            "--lease-name",
-            metavar="NAME",
-            help="The name of its Lease or Leases. Default: the operator's.",
-        ),
-    ] = None,
-    lease_namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--lease-namespace", help="The Lease's namespace. Default: the pod's, or the context's."
-        ),
-    ] = None,
+    lease_name: LeaseName = None,
+    lease_namespace: LeaseNamespace = None,
     metrics_auth: Annotated[
         bool, typer.Option("--metrics-auth", help="The operator runs with --metrics-auth.")
     ] = False,
@@ -111,10 +102,7 @@ def doctor_command(
     with usage():
         for name in namespace or ():
             require_namespace("-n", name)
-        if lease_name is not None:
-            require_object_name("--lease-name", lease_name)
-        if lease_namespace is not None:
-            require_namespace("--lease-namespace", lease_namespace)
+        require_lease(lease_name, lease_namespace)
         for url in process or ():
             check_url(url, "the URL of a metrics port for --process", "http://127.0.0.1:8080")
     api_server = find_target(server, kubeconfig, context)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .._core.checks import require_namespace, require_object_name
 from ..client import health
 from ..errors import ConfigError
 from .reporting import usage
@@ -23,6 +24,16 @@ ContextOption = Annotated[
 ServerOption = Annotated[
     str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
 ]
+LeaseName = Annotated[
+    str | None,
+    typer.Option(
+        "--lease-name", metavar="NAME", help="The name of its Lease or Leases. Default: the operator's."
+    ),
+]
+LeaseNamespace = Annotated[
+    str | None,
+    typer.Option("--lease-namespace", help="The Lease's namespace. Default: the pod's, or the context's."),
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option("--token-file", metavar="FILE", help="A token for an operator with --metrics-auth."),
@@ -33,6 +44,18 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messag
 def shards_option(text: str) -> Any:
     """Return the option for the number of slots that replicas share, with this help."""
     return typer.Option("--shards", min=0, max=1024, help=text)
+
+
+def require_lease(name: str | None, namespace: str | None) -> None:
+    """Check what ``--lease-name`` and ``--lease-namespace`` say, if they are given.
+
+    Raises:
+        ConfigError: No Lease can have this name, or no namespace.
+    """
+    if name is not None:
+        require_object_name("--lease-name", name)
+    if namespace is not None:
+        require_namespace("--lease-namespace", namespace)
 
 
 def find_target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:

@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._core.checks import require_namespace, require_object_name
+from .._core.checks import require_namespace
 from .._core.tasks import finish
 from ..client import Client
 from .logs import set_up
-from .options import ContextOption, Kubeconfig, ServerOption, Verbose, find_target, shards_option
+from .options import (
+    ContextOption,
+    Kubeconfig,
+    LeaseName,
+    LeaseNamespace,
+    ServerOption,
+    Verbose,
+    find_target,
+    require_lease,
+    shards_option,
+)
 from .parent import OPTION as END_WITH_STDIN
 from .parent import end_with_stdin
 from .reporting import fail, report_errors, usage, uvloop_factory
@@ -61,20 +71,8 @@ def run_command(
             "Replicas share the objects: the number of slots, the same for all, such as 64. See docs/replicas.md."
         ),
     ] = 0,
-    lease_name: Annotated[
-        str | None,
-        typer.Option(
-            "--lease-name",
-            metavar="NAME",
-            help="The name of its Lease or Leases. Default: the operator's.",
-        ),
-    ] = None,
-    lease_namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--lease-namespace", help="The Lease's namespace. Default: the pod's, or the context's."
-        ),
-    ] = None,
+    lease_name: LeaseName = None,
+    lease_namespace: LeaseNamespace = None,
     metrics_port: Annotated[
         int,
         typer.Option("--metrics-port", min=0, max=65535, help="For /metrics and /debug; 0 for none."),
@@ -193,10 +191,7 @@ def run_command(
     with usage():
         for name in namespace or ():
             require_namespace("-n", name)
-        if lease_name is not None:
-            require_object_name("--lease-name", lease_name)
-        if lease_namespace is not None:
-            require_namespace("--lease-namespace", lease_namespace)
+        require_lease(lease_name, lease_namespace)
     from ..operator import RunOptions  # this needs half as long again as the other commands
 
     options = RunOptions(
