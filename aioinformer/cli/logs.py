@@ -17,7 +17,6 @@ from .output import LONGEST_LINE, LogLines, cut, one_json_line, print_error
 
 _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 """Attributes of each record."""
-_HEAD = {"time", "level", "logger", "message"}
 
 
 class JsonLog(logging.Handler):
@@ -25,29 +24,24 @@ class JsonLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            print_error(one_json_line(valid_text(_json_of(_head_of(record) | _details_of(record)))))
+            print_error(one_json_line(valid_text(_json_of(_line_of(record)))))
         except Exception:
             self.handleError(record)
 
 
-def _head_of(record: logging.LogRecord) -> dict[str, Any]:
-    return {
+def _line_of(record: logging.LogRecord) -> dict[str, Any]:
+    line: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname,
         "logger": record.name,
         "message": cut(_message_of(record)),
     }
-
-
-def _details_of(record: logging.LogRecord) -> dict[str, Any]:
-    details: dict[str, Any] = {}
     if record.exc_info:
         traceback = logging.Formatter().formatException(record.exc_info)
-        details["traceback"] = "\n".join(map(cut, traceback.split("\n")))
+        line["traceback"] = "\n".join(map(cut, traceback.split("\n")))
     if record.stack_info:
-        details["stack"] = record.stack_info
-    names = _HEAD | details.keys()
-    return details | {name: value for name, value in _fields_of(record).items() if name not in names}
+        line["stack"] = record.stack_info
+    return line | {name: value for name, value in _fields_of(record).items() if name not in line}
 
 
 def _fields_of(record: logging.LogRecord) -> dict[str, Any]:
